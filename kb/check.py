@@ -1,0 +1,123 @@
+"""Every problem of a knowledge base in one report."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from kb.load import READERS, format_of, locate
+from kb.problems import Problem, Problems
+from kb.snapshot import read_snapshot
+from kb.store import KnowledgeBase
+from kb.values import Date, Quantity, Value, ValueReadError, read_time
+
+
+def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
+    """All problems of a file: what its reader refuses or repairs, then what `check` finds.
+
+    At most ``limit`` of each kind are listed (None: all); the counts are complete.
+    """
+    path = locate(name)
+    problems = Problems(source=str(path), keep_going=True, limit=limit)
+    form = format_of(path)
+    kb = read_snapshot(path) if form == "snapshot" else READERS[form](path, problems)
+    check(kb, problems)
+    return problems
+
+
+def check(kb: KnowledgeBase, problems: Problems | None = None) -> Problems:
+    """The problems that a knowledge base has as it is, all of them warnings.
+
+    Cycles of concepts, keys with several value types or units, days written as strings (which no
+    date filter reaches), empty names, entities without a concept.
+    """
+    problems = problems or Problems(keep_going=True)
+    seen = {(p.code, p.place) for p in problems.found}
+    for found in (
+        *_cycles(kb), *_mixed_keys(kb), *_unreachable_dates(kb), *_nodes(kb)
+    ):
+        if (found.code, found.place) not in seen:
+            problems.warning(found.code, found.place, found.message)
+    return problems
+
+
+def _warn(code: str, place: str, message: str) -> Problem:
+    return Problem("warning", code, place, message)
+
+
+def _place(kb: KnowledgeBase, node: int) -> str:
+    return f"{'entities' if kb.is_entity(node) else 'concepts'}/{kb.id_of(node)}"
+
+
+def _cycles(kb: KnowledgeBase) -> Iterator[Problem]:
+    above = {c: set(kb.ancestors(c)) for c in range(kb.entity_count, kb.node_count)}
+    reported: set[int] = set()
+    for concept in above:
+        cycle = sorted(a for a in above[concept] if concept in above[a])
+        own_parent = concept in kb.parents(concept)
+        if (len(cycle) > 1 or own_parent) and concept not in reported:
+            reported.update(cycle)
+            yield _warn(
+                "concept-cycle",
+                _place(kb, concept),
+                "concepts below themselves: " + ", ".join(kb.id_of(c) for c in cycle),
+            )
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, str):
+        return "string"
+    return "quantity" if isinstance(value, Quantity) else "time"
+
+
+def _mixed_keys(kb: KnowledgeBase) -> Iterator[Problem]:
+    """Keys, of literal facts and of qualifiers, that have several types or units."""
+    qualifier_key = np.asarray(kb.arrays["qualifier_key"], np.int32)
+    qualifier_value = np.asarray(kb.arrays["qualifier_value"], np.int32)
+    for at, key in enumerate(kb.keys):
+        facts = kb.literals.of_predicate(at)
+        for what, numbers in (
+            ("keys", kb.literals.object[facts]),
+            ("qualifier keys", qualifier_value[qualifier_key == at]),
+        ):
+            values = [kb.values[n] for n in numbers.tolist()]
+            kinds = Counter(map(_kind, values))
+            if len(kinds) > 1:
+                listed = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
+                yield _warn("mixed-types", f"{what}/{key}", f"values of several types: {listed}")
+            units = Counter(v.unit for v in values if isinstance(v, Quantity))
+            if len(units) > 1:
+                listed = ", ".join(f"{n} in {unit}" for unit, n in units.most_common(8))
+                yield _warn("mixed-units", f"{what}/{key}", f"quantities in several units: {listed}")
+
+
+def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:
+    for number in range(kb.values.first_quantity):
+        text = kb.values[number]
+        assert isinstance(text, str)
+        try:
+            day = read_time(text)
+        except ValueReadError:
+            continue
+        if not isinstance(day, Date):
+            continue
+        facts = np.flatnonzero(kb.literals.object == number).tolist()
+        for fact in facts:
+            entity = kb.id_of(int(kb.literals.subject[fact]))
+            key = kb.keys[int(kb.literals.predicate[fact])]
+            yield _warn(
+                "unreachable-date",
+                f"entities/{entity}/attributes/{key}",
+                f"{text!r} is a day written as a string: FilterDate and FilterYear pass over it",
+            )
+
+
+def _nodes(kb: KnowledgeBase) -> Iterator[Problem]:
+    for node in range(kb.node_count):
+        if not kb.name_of(node):
+            yield _warn("empty-name", _place(kb, node), f"{kb.id_of(node)!r} has an empty name")
+        if kb.is_entity(node) and not kb.concepts_of(node):
+            yield _warn("no-concept", _place(kb, node), "the entity is an instance of no concept")

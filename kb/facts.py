@@ -1,0 +1,213 @@
+"""Facts as columns: who, what, which value or node, and with which qualifiers.
+
+Literal facts (entity, key, value) and relational facts (head, relation, tail) are two tables of
+one form; facts of one table are numbered from 0, sorted by subject, so the facts of a subject are
+a range. Qualifiers are kept once per distinct set; a fact has the number of its set (0 is empty).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kb.arrays import (
+    EMPTY,
+    SMALL,
+    Ids,
+    Interval,
+    contains,
+    expand,
+    in_intervals,
+    mask_of,
+    unique,
+)
+
+Array = npt.NDArray[np.generic]
+
+
+class Qualifiers:
+    """The distinct qualifier sets: set i has the pairs (key, value) of one range of columns."""
+
+    def __init__(self, arrays: Mapping[str, Array]) -> None:
+        self._starts: Ids = arrays["qualifier_starts"]  # type: ignore[assignment]
+        self._keys: Ids = arrays["qualifier_key"]  # type: ignore[assignment]
+        self._values: Ids = arrays["qualifier_value"]  # type: ignore[assignment]
+
+    def pairs(self, number: int) -> list[tuple[int, int]]:
+        """The (key, value) pairs of a set, in the order in which they were written."""
+        low, high = int(self._starts[number]), int(self._starts[number + 1])
+        return list(
+            zip(self._keys[low:high].tolist(), self._values[low:high].tolist(), strict=True)
+        )
+
+    def values(self, sets: Ids, key: int) -> Ids:
+        """The values of a key in any of the sets, sorted, each once."""
+        at = expand(self._starts[sets], self._starts[sets + 1])
+        return unique(self._values[at[self._keys[at] == key]])
+
+    def satisfying(self, sets: Ids, key: int, intervals: Sequence[Interval]) -> npt.NDArray[np.bool_]:
+        """For each set whether some value of the key lies in the intervals."""
+        result = np.zeros(len(sets), np.bool_)
+        if not intervals or len(sets) == 0:
+            return result
+        low, high = self._starts[sets], self._starts[sets + 1]
+        at = expand(low, high)
+        hits = np.flatnonzero(self._keys[at] == key)
+        if len(hits) == 0:
+            return result
+        hits = hits[in_intervals(self._values[at[hits]], intervals)]
+        # The set that a hit belongs to: the first whose end lies behind the hit.
+        result[np.searchsorted(np.cumsum(high - low), hits, side="right")] = True
+        return result
+
+
+class FactTable:
+    """Facts of one kind with an index by subject and one by predicate, then object.
+
+    ``subject``, ``predicate``, ``object`` and ``qualifiers`` are columns over the fact numbers.
+    """
+
+    def __init__(self, prefix: str, arrays: Mapping[str, Array], qualifiers: Qualifiers) -> None:
+        def column(name: str) -> Ids:
+            return arrays[f"{prefix}_{name}"]  # type: ignore[return-value]
+
+        self.subject, self.predicate = column("subject"), column("predicate")
+        self.object, self.qualifiers = column("object"), column("qualifiers")
+        self.sets = qualifiers
+        self._starts = column("starts")
+        self._by_predicate = column("by_predicate")
+        self._predicate_starts = memoryview(column("predicate_starts"))
+        self._objects = column("by_predicate_object")
+        self._objects_view = memoryview(self._objects)
+
+    def __len__(self) -> int:
+        return len(self.subject)
+
+    def of_subjects(self, subjects: Ids) -> Ids:
+        """All facts of the subjects, in order."""
+        if len(subjects) == 1:
+            at = int(subjects[0])
+            return np.arange(self._starts[at], self._starts[at + 1], dtype=np.int32)
+        return expand(self._starts[subjects], self._starts[subjects + 1])
+
+    def of_predicate(self, predicate: int) -> Ids:
+        """All facts of the predicate."""
+        return self._by_predicate[
+            self._predicate_starts[predicate] : self._predicate_starts[predicate + 1]
+        ]
+
+    def about(self, subjects: Ids, predicate: int, nodes: int) -> Ids:
+        """The facts of a predicate whose subject is in a set; ``nodes`` bounds the subjects."""
+        if len(subjects) == 0:
+            return EMPTY
+        facts = self.of_predicate(predicate)
+        if len(facts) == 0:
+            return facts
+        if len(subjects) <= SMALL or len(subjects) * 8 < len(facts):
+            found = self.of_subjects(subjects)
+            return found[self.predicate[found] == predicate]
+        if len(facts) * 64 < nodes:
+            return facts[contains(subjects, self.subject[facts])]
+        return facts[mask_of(subjects, nodes)[self.subject[facts]]]
+
+    def with_object(self, predicate: int, intervals: Sequence[Interval]) -> Ids:
+        """The facts of a predicate whose object number lies in the intervals; no scan."""
+        first, last = self._predicate_starts[predicate], self._predicate_starts[predicate + 1]
+        parts = []
+        for low, high in intervals:
+            begin = bisect_left(self._objects_view, low, first, last)
+            end = bisect_left(self._objects_view, high, begin, last)
+            if begin < end:
+                parts.append(self._by_predicate[begin:end])
+        if len(parts) <= 1:
+            return parts[0] if parts else EMPTY
+        return np.concatenate(parts)
+
+    def qualified(self, facts: Ids, key: int, intervals: Sequence[Interval]) -> Ids:
+        """Of these facts those with a value of the qualifier key in the intervals."""
+        if len(facts) == 0 or not intervals:
+            return EMPTY
+        return facts[self.sets.satisfying(self.qualifiers[facts], key, intervals)]
+
+    def qualifier_values(self, facts: Ids, key: int) -> Ids:
+        """The values of a qualifier key on these facts, sorted, each once."""
+        if len(facts) == 0:
+            return EMPTY
+        return self.sets.values(self.qualifiers[facts], key)
+
+
+class RelationTable(FactTable):
+    """Relational facts: `FactTable` with the same index from the tail's side.
+
+    ``head_order`` and ``tail_order`` say where in the source the fact stood at its head and at
+    its tail (-1: it did not), so that a file can be written back as it was.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], qualifiers: Qualifiers) -> None:
+        super().__init__("relation", arrays, qualifiers)
+        self.head_order: Ids = arrays["relation_head_order"]  # type: ignore[assignment]
+        self.tail_order: Ids = arrays["relation_tail_order"]  # type: ignore[assignment]
+        self._by_tail: Ids = arrays["relation_by_tail"]  # type: ignore[assignment]
+        self._tail_starts: Ids = arrays["relation_tail_starts"]  # type: ignore[assignment]
+
+    def into(self, tails: Ids, relation: int, nodes: int) -> Ids:
+        """The facts of a relation whose tail is in a set."""
+        if len(tails) == 0:
+            return EMPTY
+        facts = self.of_predicate(relation)
+        if len(facts) == 0:
+            return facts
+        if len(tails) <= SMALL or len(tails) * 8 < len(facts):
+            found = self.of_tails(tails)
+            return found[self.predicate[found] == relation]
+        return facts[mask_of(tails, nodes)[self.object[facts]]]
+
+    def of_tails(self, tails: Ids) -> Ids:
+        """All facts that lead to one of the nodes."""
+        if len(tails) == 1:
+            at = int(tails[0])
+            return self._by_tail[self._tail_starts[at] : self._tail_starts[at + 1]]
+        return self._by_tail[expand(self._tail_starts[tails], self._tail_starts[tails + 1])]
+
+    def between(self, heads: Ids, tails: Ids, nodes: int) -> Ids:
+        """All facts from a node of the first set to a node of the second."""
+        if len(heads) == 0 or len(tails) == 0:
+            return EMPTY
+        if len(heads) <= len(tails):
+            facts = self.of_subjects(heads)
+            ends, wanted = self.object[facts], tails
+        else:
+            facts = self.of_tails(tails)
+            ends, wanted = self.subject[facts], heads
+        if len(wanted) == 1:
+            return facts[ends == wanted[0]]
+        return facts[mask_of(wanted, nodes)[ends]]
+
+    def predicates(self, facts: Ids) -> Ids:
+        """The relations of the facts, sorted, each once."""
+        return unique(self.predicate[facts])
+
+
+def table_arrays(
+    prefix: str, subject: Ids, predicate: Ids, object_: Ids, qualifiers: Ids, subjects: int,
+    predicates: int,
+) -> dict[str, Array]:
+    """The columns and indexes of a `FactTable`; the facts come sorted by subject."""
+    order = np.lexsort((subject, object_, predicate)).astype(np.int32)
+    return {
+        f"{prefix}_subject": subject,
+        f"{prefix}_predicate": predicate,
+        f"{prefix}_object": object_,
+        f"{prefix}_qualifiers": qualifiers,
+        f"{prefix}_starts": np.searchsorted(subject, np.arange(subjects + 1)).astype(np.int32),
+        f"{prefix}_by_predicate": order,
+        f"{prefix}_by_predicate_object": object_[order],
+        f"{prefix}_predicate_starts": np.searchsorted(
+            predicate[order], np.arange(predicates + 1)
+        ).astype(np.int32),
+    }
+
+

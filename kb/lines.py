@@ -1,0 +1,62 @@
+"""JSON lines, one node a line: the form for big knowledge bases.
+
+``{"id": "Q1", "kind": "entity", "name": …, "instanceOf": […], "attributes": […], "relations": […]}``
+or ``{"id": "C1", "kind": "concept", "name": …, "subclassOf": […]}``, facts as in ``kb.json``.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from kb.assemble import Assembler
+from kb.problems import Problems
+from kb.progress import ProgressBar
+from kb.records import SPELLINGS, Ends, NodeReader, node_json, nodes_of
+from kb.store import KnowledgeBase
+from kb.stream import TextReader, writing
+
+
+def read_lines(path: Path | str, problems: Problems | None = None) -> KnowledgeBase:
+    """The knowledge base in a file of JSON lines (plain, .gz, .bz2 or .xz).
+
+    Raises ReadError with file, line and place for what is malformed.
+    """
+    problems = problems or Problems(source=str(path))
+    assembler = Assembler(problems)
+    reader = NodeReader(assembler)
+    with TextReader(Path(path)) as text:
+        for number, line in enumerate(text.lines(), 1):
+            place = f"line {number}"
+            if not line.strip():
+                continue
+            try:
+                node = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                problems.error("not-json", place, f"the line is not JSON ({error})")
+                continue
+            id = node.get("id") if isinstance(node, dict) else None
+            if not isinstance(id, str):
+                problems.error("wrong-type", place, 'expected an object with an "id" that is a text')
+                continue
+            kind = node.get("kind")
+            if kind not in ("entity", "concept"):
+                problems.error(
+                    "wrong-type", f"{place} ({id})", f'"kind" is "entity" or "concept", not {kind!r}'
+                )
+                continue
+            read = reader.concept if kind == "concept" else reader.entity
+            read(id, node, f"{place} ({id})")
+    return assembler.finish()
+
+
+def write_lines(kb: KnowledgeBase, path: Path | str, *, ends: Ends = "recorded") -> None:
+    """Write JSON lines, concepts first; compressed when the name ends in .gz or .bz2."""
+    names = SPELLINGS["A"]
+    with writing(path) as file, ProgressBar(f"writing {Path(path).name}", kb.node_count) as bar:
+        for concepts in (True, False):
+            kind = "concept" if concepts else "entity"
+            for node in nodes_of(kb, concepts=concepts):
+                line = {"id": kb.id_of(node), "kind": kind, **node_json(kb, node, names, ends)}
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
+                bar.advance(1)

@@ -1,0 +1,154 @@
+"""One way to open a knowledge base: by name, from any file that we read, or from a snapshot."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import sys
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+from kb.errors import ReadError, SnapshotError
+from kb.kqapro import read_kqapro
+from kb.lines import read_lines
+from kb.problems import Problems
+from kb.snapshot import (
+    Source,
+    is_snapshot,
+    read_header,
+    read_snapshot,
+    source_of,
+    write_snapshot,
+)
+from kb.store import KnowledgeBase
+from kb.stream import TextReader
+
+log = logging.getLogger("kb")
+
+Reader = Callable[[Path, Problems | None], KnowledgeBase]
+
+# Readers by format. RDF, Wikidata dumps and tables join here.
+READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines}
+
+_COMPRESSED = {".gz", ".bz2", ".xz"}
+_ENDINGS = {".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
+
+
+def bundled(name: str) -> Path | None:
+    """The file of a bundled knowledge base ("world"), or None."""
+    if name != "world":
+        return None
+    return Path(str(resources.files("kb") / "world" / "world.jsonl.gz"))
+
+
+def locate(name: Path | str) -> Path:
+    """The file that a name stands for; raises ReadError when there is none."""
+    path = bundled(str(name)) or Path(name)
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "there is no such file"
+        raise ReadError(
+            f"{what}; give 'world', a kb.json, JSON lines or a snapshot", source=str(path)
+        )
+    return path
+
+
+def format_of(path: Path) -> str:
+    """The format of a file: "snapshot", or a name of READERS; by its ending, else its content."""
+    try:
+        if is_snapshot(path):
+            return "snapshot"
+    except OSError as error:
+        raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
+    endings = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
+    if endings and endings[-1] in _ENDINGS:
+        return _ENDINGS[endings[-1]]
+    with TextReader(path) as text:
+        start = text.read(4096).lstrip()
+    if not start.startswith("{"):
+        raise ReadError("not a knowledge base that can be read here", source=str(path))
+    first_line = start.split("\n", 1)[0]
+    return "lines" if '"kind"' in first_line and '"id"' in first_line else "kqapro"
+
+
+def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
+    """The knowledge base of a name or file, read from its source, never from a cache."""
+    path = locate(name)
+    form = format_of(path)
+    if form == "snapshot":
+        return read_snapshot(path)
+    problems = problems or Problems(source=str(path))
+    kb = READERS[form](path, problems)
+    if problems.warnings:
+        log.warning(
+            "%s: %d warnings while reading; 'kopl kb check' lists them", path, problems.warnings
+        )
+    return kb
+
+
+def load(name: Path | str, *, cache: bool = True) -> KnowledgeBase:
+    """The knowledge base of a name ("world"), a file in any format that is read, or a snapshot.
+
+    A file that is not a snapshot is kept as one in the cache folder (see `cache_folder`), so that
+    it opens at once the next time; a changed file is read again. A snapshot that cannot be used is
+    made again when its source is still there, else SnapshotError is raised. ReadError names the
+    place of what is malformed.
+    """
+    path = locate(name)
+    if is_snapshot(path):
+        return _load_snapshot(path)
+    folder = cache_folder() if cache else None
+    if folder is None:
+        return read(path)
+    source = Source.of(path)
+    digest = hashlib.sha256(source.path.encode()).hexdigest()[:16]
+    kept = folder / f"{path.name.split('.')[0]}-{digest}.kopl"
+    if kept.is_file():
+        try:
+            if source_of(read_header(kept)) == source:
+                return read_snapshot(kept)
+        except ReadError as error:
+            log.warning("%s; it is made again from %s", error, path)
+    kb = read(path)
+    try:
+        write_snapshot(kb, kept, source)
+    except OSError as error:
+        log.info("no snapshot was kept: %s", error)
+    return kb
+
+
+def _load_snapshot(path: Path) -> KnowledgeBase:
+    try:
+        return read_snapshot(path)
+    except SnapshotError as refusal:
+        source = None
+        try:
+            source = source_of(read_header(path))
+        except SnapshotError:
+            raise refusal from None
+        if source is None or not Path(source.path).is_file():
+            raise
+        log.warning("%s; it is made again from %s", refusal, source.path)
+        origin = Path(source.path)
+        kb = read(origin)
+        try:
+            write_snapshot(kb, path, Source.of(origin))
+        except OSError as error:
+            log.warning("the snapshot could not be written again: %s", error)
+        return kb
+
+
+def cache_folder() -> Path | None:
+    """Where snapshots are kept: KOPL_CACHE_DIR, else the user's cache folder; None when "off"."""
+    wanted = os.environ.get("KOPL_CACHE_DIR")
+    if wanted is not None:
+        return None if wanted in ("", "off") else Path(wanted)
+    if root := os.environ.get("XDG_CACHE_HOME"):
+        return Path(root) / "kopl-toolkit"
+    try:
+        home = Path.home()
+    except RuntimeError:
+        return None
+    base = home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache"
+    return base / "kopl-toolkit"

@@ -1,0 +1,274 @@
+"""Nodes in the JSON form of KQA Pro, read into an assembler and written from a knowledge base.
+
+Shared by `kb.kqapro` (one document) and `kb.lines` (one node a line). Both spellings of the form
+are read; see `SPELLINGS` for how they differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
+from kb.errors import ValueReadError
+from kb.store import KnowledgeBase, QualifierMap
+from kb.values import Date, Quantity, Value, Year, read_time, read_year
+from kb.valuetable import time_code
+
+Spelling = Literal["A", "B"]
+Ends = Literal["recorded", "head", "both"]
+
+
+@dataclass(frozen=True)
+class Names:
+    """The words in which two published spellings of ``kb.json`` differ."""
+
+    parents: str
+    relation: str
+    date_separator: str
+
+
+# A: the file released since 2022; B: older baselines (KOPL.md, "Knowledge base").
+SPELLINGS: dict[Spelling, Names] = {
+    "A": Names("subclassOf", "relation", "-"),
+    "B": Names("instanceOf", "predicate", "/"),
+}
+
+
+class NodeReader:
+    """Reads JSON objects of nodes into an assembler; problems go to the assembler's report.
+
+    The objects are never changed.
+    """
+
+    def __init__(self, assembler: Assembler) -> None:
+        self._assembler = assembler
+        self._problems = assembler.problems
+        self._dates: dict[str, int] = {}
+        self._notes: list[tuple[str, str]] = []
+
+    def concept(self, id: str, node: Any, place: str) -> None:
+        """Read a concept: name and parents; relations are read where a concept has some."""
+        links = node.get("subclassOf", node.get("instanceOf")) if isinstance(node, dict) else None
+        number = self._define(id, node, CONCEPT, [] if links is None else links, place)
+        if number < 0:
+            return
+        if node.get("attributes"):
+            self._problems.error("wrong-type", f"{place}/attributes", "concepts have no attributes")
+        self._relations(number, node, place)
+
+    def entity(self, id: str, node: Any, place: str) -> None:
+        """Read an entity with its facts."""
+        links = node.get("instanceOf") if isinstance(node, dict) else None
+        number = self._define(id, node, ENTITY, [] if links is None else links, place)
+        if number < 0:
+            return
+        for at, fact in enumerate(self._list(node, "attributes", place)):
+            try:
+                key, value = fact["key"], fact["value"]
+                if type(key) is not str:
+                    raise ValueReadError(f"the key must be a text, not {key!r}")
+                raw = self._value(value)
+                qualifiers = fact.get("qualifiers")
+                pairs = self._qualifiers(qualifiers) if qualifiers else ()
+                if qualifiers is None:
+                    self._notes.append(("missing-qualifiers", "no qualifiers; none are assumed"))
+            except (ValueReadError, KeyError, TypeError, AttributeError) as error:
+                self._problems.error(*_explain(error, f"{place}/attributes[{at}]", fact))
+                self._notes.clear()
+                continue
+            if self._notes:
+                self._flush(f"{place}/attributes[{at}]")
+            self._assembler.literal(number, key, raw, pairs)
+        self._relations(number, node, place)
+
+    def _relations(self, number: int, node: dict[str, Any], place: str) -> None:
+        relational = self._assembler.relational
+        for at, fact in enumerate(self._list(node, "relations", place)):
+            try:
+                relation = fact["relation"] if "relation" in fact else fact["predicate"]
+                direction, other = fact["direction"], fact["object"]
+                if type(relation) is not str or type(other) is not str:
+                    raise ValueReadError("the relation and the object must be texts")
+                if direction != "forward" and direction != "backward":
+                    raise ValueReadError(
+                        f'the direction must be "forward" or "backward", not {direction!r}'
+                    )
+                qualifiers = fact.get("qualifiers")
+                pairs = self._qualifiers(qualifiers) if qualifiers else ()
+                if qualifiers is None:
+                    self._notes.append(("missing-qualifiers", "no qualifiers; none are assumed"))
+            except (ValueReadError, KeyError, TypeError, AttributeError) as error:
+                self._problems.error(*_explain(error, f"{place}/relations[{at}]", fact))
+                self._notes.clear()
+                continue
+            if self._notes:
+                self._flush(f"{place}/relations[{at}]")
+            relational(number, relation, direction == "forward", other, pairs)
+
+    def _define(self, id: str, node: Any, kind: int, links: Any, place: str) -> int:
+        if not isinstance(node, dict):
+            self._problems.error("wrong-type", place, f"expected an object, found {_show(node)}")
+            return -1
+        name = node.get("name")
+        if name is None:
+            self._problems.error("wrong-type", place, 'there is no "name"')
+            return -1
+        if not isinstance(name, str):
+            self._problems.error("wrong-type", f"{place}/name", f"not a text: {_show(name)}")
+            return -1
+        if not isinstance(links, list) or not all(isinstance(link, str) for link in links):
+            field = "instanceOf" if kind == ENTITY else "subclassOf"
+            self._problems.error(
+                "wrong-type", f"{place}/{field}", f"expected a list of ids, found {_show(links)}"
+            )
+            return -1
+        return self._assembler.define(id, kind, name, links, place)
+
+    def _list(self, node: dict[str, Any], field: str, place: str) -> list[Any]:
+        found = node.get(field)
+        if found is None:
+            return []
+        if not isinstance(found, list):
+            self._problems.error(
+                "wrong-type", f"{place}/{field}", f"expected a list, found {_show(found)}"
+            )
+            return []
+        return found
+
+    def _flush(self, place: str) -> None:
+        for code, message in self._notes:
+            self._problems.warning(code, place, message)
+        self._notes.clear()
+
+    def _qualifiers(self, qualifiers: Any) -> list[tuple[str, RawValue]]:
+        pairs = []
+        for key, values in qualifiers.items():
+            if type(values) is not list:
+                raise ValueReadError(f"the qualifier {key!r} must have a list of values")
+            for value in values:
+                pairs.append((key, self._value(value)))
+        return pairs
+
+    def _value(self, value: Any) -> RawValue:
+        kind, content = value["type"], value["value"]
+        if kind == "string":
+            if type(content) is not str:
+                raise ValueReadError(f"a string value must be a text, not {content!r}")
+            return content
+        if kind == "quantity":
+            if type(content) is not float and type(content) is not int:
+                raise ValueReadError(f"a quantity must be a number, not {content!r}")
+            unit = value.get("unit")
+            if unit is None or unit == "":
+                self._notes.append(("missing-unit", 'a quantity without a unit; "1" is assumed'))
+                unit = "1"
+            quantity = Quantity(content, unit)
+            return (quantity.unit, quantity.number)
+        if kind == "date":
+            code = self._dates.get(content) if type(content) is str else None
+            return self._date(content) if code is None else code
+        if kind == "year":
+            if type(content) is not int:
+                raise ValueReadError(f"a year must be an integer, not {content!r}")
+            return time_code(Year(content))
+        raise ValueReadError(
+            f"the type of a value is string, quantity, date or year, not {kind!r}"
+        )
+
+    def _date(self, content: Any) -> int:
+        if type(content) is not str:
+            raise ValueReadError(f"a date must be a text, not {content!r}")
+        parts = content.lstrip("-").replace("/", "-").split("-")
+        if len(parts) == 3 and (parts[1] in ("0", "00") or parts[2] in ("0", "00")):
+            year = read_year(("-" if content.startswith("-") else "") + parts[0])
+            self._notes.append(
+                ("date-without-day", f"{content!r} has month or day 00; it becomes the year {year}")
+            )
+            return time_code(year)
+        time = read_time(content)
+        if isinstance(time, Year):
+            raise ValueReadError(f"a date must be a day such as 1998-06-27, not {content!r}")
+        self._dates[content] = code = time_code(time)
+        return code
+
+
+def _explain(error: Exception, place: str, fact: Any) -> tuple[str, str, str]:
+    """Code, place and message for a fact that could not be read."""
+    if isinstance(error, ValueReadError):
+        code = "bad-date" if "no day" in str(error) else "bad-value"
+        return code, place, str(error)
+    if isinstance(error, KeyError):
+        return "wrong-type", place, f"there is no {error.args[0]!r} in {_show(fact)}"
+    return "wrong-type", place, f"not of the form that was expected: {_show(fact)}"
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+# --- writing ---------------------------------------------------------------------------------
+
+
+def value_json(value: Value, names: Names) -> dict[str, Any]:
+    """A value as KQA Pro writes it."""
+    if isinstance(value, str):
+        return {"type": "string", "value": value}
+    if isinstance(value, Quantity):
+        number = value.number
+        whole = number.is_integer() and abs(number) < 1e16
+        content: int | float = int(number) if whole else number
+        return {"type": "quantity", "value": content, "unit": value.unit}
+    if isinstance(value, Date):
+        text = str(value)
+        if names.date_separator != "-":
+            text = text[0] + text[1:].replace("-", names.date_separator)
+        return {"type": "date", "value": text}
+    return {"type": "year", "value": value.year}
+
+
+def qualifiers_json(qualifiers: QualifierMap, names: Names) -> dict[str, Any]:
+    """A fact's qualifiers as KQA Pro writes them."""
+    return {key: [value_json(v, names) for v in values] for key, values in qualifiers.items()}
+
+
+def node_json(kb: KnowledgeBase, node: int, names: Names, ends: Ends) -> dict[str, Any]:
+    """A node with its facts as KQA Pro writes it."""
+    relations = [
+        {
+            names.relation: record.relation,
+            "direction": record.direction,
+            "object": record.other,
+            "qualifiers": qualifiers_json(record.qualifiers, names),
+        }
+        for record in kb.records(node, ends)
+    ]
+    if not kb.is_entity(node):
+        concept: dict[str, Any] = {
+            "name": kb.name_of(node),
+            names.parents: [kb.id_of(parent) for parent in kb.parents(node)],
+        }
+        # KQA Pro's concepts have no facts of their own; written only where there is one.
+        return {**concept, "relations": relations} if relations else concept
+    return {
+        "name": kb.name_of(node),
+        "instanceOf": [kb.id_of(concept) for concept in kb.concepts_of(node)],
+        "attributes": [
+            {
+                "key": fact.key,
+                "value": value_json(fact.value, names),
+                "qualifiers": qualifiers_json(fact.qualifiers, names),
+            }
+            for fact in kb.attributes(node)
+        ],
+        "relations": relations,
+    }
+
+
+def nodes_of(kb: KnowledgeBase, *, concepts: bool) -> Iterator[int]:
+    """The numbers of the concepts or of the entities, in order."""
+    if concepts:
+        return iter(range(kb.entity_count, kb.node_count))
+    return iter(range(kb.entity_count))

@@ -1,0 +1,144 @@
+"""Snapshots: a knowledge base's columns in one file that is mapped instead of read.
+
+Layout: 8 bytes of magic, version and header length (uint32 each), CRC-32 of the header, the header
+(JSON: the columns, the SHA-256 of their content, the source), then the columns, each aligned to 64
+bytes. A file of another version, cut short or altered anywhere is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kb.errors import ReadError, SnapshotError
+from kb.facts import Array
+from kb.store import KnowledgeBase
+from kb.stream import writing
+
+MAGIC = b"koplkb\r\n"
+VERSION = 1
+_PREFIX = struct.Struct("<8sIII")
+_ALIGN = 64
+
+
+@dataclass(frozen=True)
+class Source:
+    """The file that a snapshot was made from, and what tells whether it changed since."""
+
+    path: str
+    size: int
+    modified_ns: int
+
+    @classmethod
+    def of(cls, path: Path) -> Source:
+        """The present state of a file."""
+        status = path.stat()
+        return cls(str(path.resolve()), status.st_size, status.st_mtime_ns)
+
+
+def is_snapshot(path: Path) -> bool:
+    """Whether a file begins as a snapshot does."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
+
+
+def fingerprint_of(arrays: Mapping[str, Array], entities: int) -> str:
+    """SHA-256 of the columns, as hexadecimal digits."""
+    hashed = hashlib.sha256(str(entities).encode())
+    for name in sorted(arrays):
+        column = np.ascontiguousarray(arrays[name])
+        hashed.update(f"{name} {column.dtype.str} {column.shape}".encode())
+        hashed.update(column.data if column.size else b"")
+    return hashed.hexdigest()
+
+
+def write_snapshot(kb: KnowledgeBase, path: Path | str, source: Source | None = None) -> None:
+    """Write a knowledge base as a snapshot; the file appears only when it is complete."""
+    columns: list[dict[str, Any]] = []
+    at = 0
+    for name in sorted(kb.arrays):
+        column = kb.arrays[name]
+        columns.append(
+            {"name": name, "dtype": column.dtype.str, "length": len(column), "offset": at}
+        )
+        at += -(-column.nbytes // _ALIGN) * _ALIGN
+    header = json.dumps(
+        {
+            "entities": kb.entity_count,
+            "sha256": kb.fingerprint,
+            "size": at,
+            "source": asdict(source) if source else None,
+            "columns": columns,
+        }
+    ).encode()
+    header += b" " * (-(_PREFIX.size + len(header)) % _ALIGN)
+    with writing(path, binary=True) as file:
+        file.write(_PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header)))
+        file.write(header)
+        for name in sorted(kb.arrays):
+            data = np.ascontiguousarray(kb.arrays[name]).tobytes()
+            file.write(data + b"\0" * (-len(data) % _ALIGN))
+
+
+def read_header(path: Path | str) -> dict[str, Any]:
+    """The header of a snapshot; raises SnapshotError when it cannot be trusted."""
+    with Path(path).open("rb") as file:
+        prefix = file.read(_PREFIX.size)
+        if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
+            raise _refusal(path, "it is not a snapshot, or cut short")
+        _, version, length, checksum = _PREFIX.unpack(prefix)
+        if version != VERSION:
+            raise _refusal(path, f"it has version {version}, this toolkit reads {VERSION}")
+        header = file.read(length)
+    if len(header) < length or zlib.crc32(header) != checksum:
+        raise _refusal(path, "its header is damaged or cut short")
+    found: dict[str, Any] = json.loads(header)
+    found["start"] = _PREFIX.size + length
+    return found
+
+
+def source_of(header: Mapping[str, Any]) -> Source | None:
+    """The source that a snapshot's header names."""
+    return Source(**header["source"]) if header["source"] else None
+
+
+def read_snapshot(path: Path | str, *, verify: bool = True) -> KnowledgeBase:
+    """The knowledge base in a snapshot, mapped from the file.
+
+    Raises SnapshotError for a snapshot of another version or one that is damaged, and ReadError
+    when there is no such file. ``verify=False`` trusts the content (its length is checked).
+    """
+    path = Path(path)
+    try:
+        header = read_header(path)
+        with path.open("rb") as file:
+            mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except OSError as error:
+        raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
+    if len(mapped) != header["start"] + header["size"]:
+        raise _refusal(path, "it is cut short or something was added to it")
+    arrays: dict[str, Array] = {
+        column["name"]: np.frombuffer(
+            mapped, np.dtype(column["dtype"]), column["length"], header["start"] + column["offset"]
+        )
+        for column in header["columns"]
+    }
+    if verify and fingerprint_of(arrays, header["entities"]) != header["sha256"]:
+        raise _refusal(path, "its content is damaged (the checksum differs)")
+    return KnowledgeBase(arrays, header["entities"], header["sha256"])
+
+
+def _refusal(path: Path | str, reason: str) -> SnapshotError:
+    return SnapshotError(
+        f"the snapshot cannot be used: {reason}; make it again with 'kopl kb snapshot'",
+        source=str(path),
+    )

@@ -1,0 +1,377 @@
+"""The knowledge base: read-only, in columns, with the indexes that executors need.
+
+Made by `kb.Builder`, by the readers or from a snapshot. Nodes (entities first, then concepts) are
+numbered; a *set* is a sorted ``int32`` array of node numbers. Nothing outside this package touches
+the columns; executors use the methods under "sets" and people the ones under "looking things up".
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_of, unite
+from kb.facts import Array, FactTable, Qualifiers, RelationTable
+from kb.strings import StringTable
+from kb.values import Condition, Value
+from kb.valuetable import ValueTable
+
+QualifierMap = dict[str, list[Value]]
+NameKind = Literal["entity", "concept", "key", "qualifier key", "relation", "unit"]
+
+
+# str.split also splits at these four, which do not have Unicode's property White_Space.
+_SEPARATORS = frozenset("\x1c\x1d\x1e\x1f")
+_WHITE_SPACE = re.compile(r"[^\S\x1c-\x1f]+")
+
+
+def normalise_name(name: str) -> str:
+    """The name with each run of Unicode white space made one blank and the ends trimmed."""
+    if _SEPARATORS.isdisjoint(name):
+        return " ".join(name.split())
+    return " ".join(part for part in _WHITE_SPACE.split(name) if part)
+
+
+@dataclass(frozen=True)
+class LiteralFact:
+    """An attribute of an entity: key, value and the fact's qualifiers."""
+
+    entity: str
+    key: str
+    value: Value
+    qualifiers: QualifierMap
+
+
+@dataclass(frozen=True)
+class RelationalFact:
+    """A fact between two nodes, by id, with its qualifiers."""
+
+    head: str
+    relation: str
+    tail: str
+    qualifiers: QualifierMap
+
+
+@dataclass(frozen=True)
+class Record:
+    """A relational fact as a file writes it at one of its ends."""
+
+    relation: str
+    direction: Literal["forward", "backward"]
+    other: str
+    qualifiers: QualifierMap
+
+
+class KnowledgeBase:
+    """A knowledge base with its indexes; safe to share between threads.
+
+    Build one with `kb.Builder`, `kb.load` or `kb.read_kqapro`.
+    """
+
+    def __init__(self, arrays: Mapping[str, Array], entities: int, fingerprint: str = "") -> None:
+        self.arrays = arrays
+        self.strings = StringTable(arrays)
+        self.values = ValueTable(arrays, self.strings)
+        self._names: Ids = arrays["node_name"]  # type: ignore[assignment]
+        self._ids = memoryview(np.ascontiguousarray(arrays["node_id"]))
+        self._by_id = memoryview(np.ascontiguousarray(arrays["node_by_id"]))
+        self._ids_sorted = memoryview(np.ascontiguousarray(arrays["node_ids_sorted"]))
+        self._by_name: Ids = arrays["node_by_name"]  # type: ignore[assignment]
+        self._names_sorted = memoryview(np.ascontiguousarray(arrays["node_names_sorted"]))
+        self._keys = memoryview(np.ascontiguousarray(arrays["key_text"]))
+        self._relations = memoryview(np.ascontiguousarray(arrays["relation_text"]))
+        self._members: Ids = arrays["member"]  # type: ignore[assignment]
+        self._member_starts = memoryview(np.ascontiguousarray(arrays["member_starts"]))
+        self.node_count = len(self._ids)
+        self.entity_count = entities
+        self.qualifier_sets = Qualifiers(arrays)
+        self.literals = FactTable("literal", arrays, self.qualifier_sets)
+        self.relational = RelationTable(arrays, self.qualifier_sets)
+        self.entities: Ids = np.arange(entities, dtype=np.int32)
+        self.entities.setflags(write=False)
+        self._fingerprint = fingerprint
+
+    def __repr__(self) -> str:
+        return (
+            f"KnowledgeBase({self.entity_count} entities, {self.concept_count} concepts,"
+            f" {len(self.relational)} relational and {len(self.literals)} literal facts)"
+        )
+
+    # --- sizes and names of the schema -------------------------------------------------------
+
+    @property
+    def concept_count(self) -> int:
+        """How many concepts there are."""
+        return self.node_count - self.entity_count
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the content, equal for equal knowledge bases however they were loaded."""
+        from kb.snapshot import fingerprint_of
+
+        return self._fingerprint or fingerprint_of(self.arrays, self.entity_count)
+
+    @cached_property
+    def keys(self) -> list[str]:
+        """All attribute and qualifier keys, by code point."""
+        return [self.strings[number] for number in self._keys]
+
+    @cached_property
+    def relations(self) -> list[str]:
+        """All relations, by code point."""
+        return [self.strings[number] for number in self._relations]
+
+    @cached_property
+    def attribute_keys(self) -> list[str]:
+        """The keys that literal facts have."""
+        return [key for at, key in enumerate(self.keys) if len(self.literals.of_predicate(at))]
+
+    @cached_property
+    def qualifier_keys(self) -> list[str]:
+        """The keys that qualifiers have."""
+        used = mask_of(np.asarray(self.arrays["qualifier_key"], np.int32), len(self.keys))
+        return [key for at, key in enumerate(self.keys) if used[at]]
+
+    @cached_property
+    def units(self) -> list[str]:
+        """All units of quantities, by code point; "1" stands for none."""
+        return [self.strings[n] for n in np.unique(self.arrays["value_unit"]).tolist()]
+
+    def names_of_kind(self, kind: NameKind) -> list[str]:
+        """The distinct names of one kind of thing, by code point; for hints and constraints."""
+        if kind in ("entity", "concept"):
+            part = slice(0, self.entity_count)
+            if kind == "concept":
+                part = slice(self.entity_count, None)
+            return [self.strings[n] for n in np.unique(self._names[part]).tolist()]
+        lists = {
+            "key": lambda: self.attribute_keys,
+            "qualifier key": lambda: self.qualifier_keys,
+            "relation": lambda: self.relations,
+            "unit": lambda: self.units,
+        }
+        return lists[kind]()
+
+    # --- looking things up -------------------------------------------------------------------
+
+    def node(self, id: str) -> int:
+        """The number of the entity or concept with that id, or -1."""
+        wanted = self.strings.find(id)
+        at = bisect_left(self._ids_sorted, wanted)
+        if wanted < 0 or at == len(self._ids_sorted) or self._ids_sorted[at] != wanted:
+            return -1
+        number: int = self._by_id[at]
+        return number
+
+    def id_of(self, node: int) -> str:
+        """The id of a node."""
+        return self.strings[self._ids[node]]
+
+    def name_of(self, node: int) -> str:
+        """The name of a node."""
+        return self.strings[int(self._names[node])]
+
+    def is_entity(self, node: int) -> bool:
+        """Whether the node is an entity (and not a concept)."""
+        return 0 <= node < self.entity_count
+
+    def parents(self, concept: int) -> list[int]:
+        """The direct parents of a concept."""
+        return self._list("parent", concept - self.entity_count)
+
+    def concepts_of(self, entity: int) -> list[int]:
+        """The concepts that the entity is a direct instance of."""
+        return self._list("instance", entity)
+
+    def ancestors(self, concept: int) -> list[int]:
+        """The concept itself and all concepts above it, by number."""
+        return self._list("ancestor", concept - self.entity_count)
+
+    def all_concepts_of(self, entity: int) -> list[int]:
+        """The concepts that the entity is an instance of, directly or through a hierarchy."""
+        return sorted({a for c in self.concepts_of(entity) for a in self.ancestors(c)})
+
+    def _list(self, prefix: str, at: int) -> list[int]:
+        starts = self.arrays[f"{prefix}_starts"]
+        numbers: list[int] = self.arrays[prefix][starts[at] : starts[at + 1]].tolist()  # type: ignore[misc]
+        return numbers
+
+    def attributes(self, entity: int) -> Iterator[LiteralFact]:
+        """The literal facts of an entity, in the order of their source."""
+        id = self.id_of(entity)
+        for fact in self.literals.of_subjects(np.array([entity], np.int32)).tolist():
+            yield LiteralFact(
+                id,
+                self.keys[int(self.literals.predicate[fact])],
+                self.values[int(self.literals.object[fact])],
+                self.qualifier_map(int(self.literals.qualifiers[fact])),
+            )
+
+    def facts(self) -> Iterator[RelationalFact]:
+        """All relational facts, by head."""
+        table = self.relational
+        for fact in range(len(table)):
+            yield self.relational_fact(fact)
+
+    def relational_fact(self, fact: int) -> RelationalFact:
+        """A relational fact by its number."""
+        table = self.relational
+        return RelationalFact(
+            self.id_of(int(table.subject[fact])),
+            self.relations[int(table.predicate[fact])],
+            self.id_of(int(table.object[fact])),
+            self.qualifier_map(int(table.qualifiers[fact])),
+        )
+
+    def records(
+        self, node: int, ends: Literal["recorded", "head", "both"] = "recorded"
+    ) -> Iterator[Record]:
+        """The relational facts at a node, in the order of the source.
+
+        ``recorded``: at the ends where the source had them; ``head``: at their head only;
+        ``both``: at both ends.
+        """
+        table, single = self.relational, np.array([node], np.int32)
+        entries: list[tuple[int, int, int]] = []
+        for fact in table.of_subjects(single).tolist():
+            order = int(table.head_order[fact])
+            if ends != "recorded" or order >= 0:
+                entries.append((order if order >= 0 else int(table.tail_order[fact]), 0, fact))
+        for fact in table.of_tails(single).tolist() if ends != "head" else ():
+            order = int(table.tail_order[fact])
+            if ends == "both" or order >= 0:
+                entries.append((order if order >= 0 else int(table.head_order[fact]), 1, fact))
+        for _, backward, fact in sorted(entries):
+            other = table.subject[fact] if backward else table.object[fact]
+            yield Record(
+                self.relations[int(table.predicate[fact])],
+                "backward" if backward else "forward",
+                self.id_of(int(other)),
+                self.qualifier_map(int(table.qualifiers[fact])),
+            )
+
+    def qualifier_map(self, number: int) -> QualifierMap:
+        """A qualifier set as {key: [values]}, in the order in which it was written."""
+        result: QualifierMap = {}
+        for key, value in self.qualifier_sets.pairs(number):
+            result.setdefault(self.keys[key], []).append(self.values[value])
+        return result
+
+    # --- sets, for executors -----------------------------------------------------------------
+
+    def named(self, name: str) -> Ids:
+        """The entities and concepts with that name."""
+        text = self.strings.find(normalise_name(name))
+        if text < 0:
+            return EMPTY
+        low = bisect_left(self._names_sorted, text)
+        return self._by_name[low : bisect_right(self._names_sorted, text, low)]
+
+    def instances_of(self, concept: str) -> Ids:
+        """The entities that are instances of a concept of that name or of one below it."""
+        parts = []
+        for node in self.named(concept).tolist():
+            if (at := node - self.entity_count) >= 0:
+                parts.append(self._members[self._member_starts[at] : self._member_starts[at + 1]])
+        return unite(parts)
+
+    def is_everything(self, nodes: Ids) -> bool:
+        """Whether a set is the set of all entities."""
+        return nodes is self.entities or (
+            len(nodes) == self.entity_count and (len(nodes) == 0 or nodes[-1] < len(nodes))
+        )
+
+    def key_number(self, key: str) -> int:
+        """The number of an attribute or qualifier key, or -1."""
+        return _find(self._keys, self.strings.find(key))
+
+    def relation_number(self, relation: str) -> int:
+        """The number of a relation, or -1."""
+        return _find(self._relations, self.strings.find(relation))
+
+    def literals_of(self, nodes: Ids, key: str) -> Ids:
+        """The literal facts of a key that the nodes have."""
+        number = self.key_number(key)
+        if number < 0:
+            return EMPTY
+        if self.is_everything(nodes):
+            return self.literals.of_predicate(number)
+        return self.literals.about(nodes, number, self.node_count)
+
+    def literals_where(self, nodes: Ids, key: str, condition: Condition) -> Ids:
+        """The literal facts of a key, of these nodes, whose value satisfies the condition."""
+        number, intervals = self.key_number(key), self.values.intervals(condition)
+        if number < 0 or not intervals or len(nodes) == 0:
+            return EMPTY
+        if self.is_everything(nodes):
+            return self.literals.with_object(number, intervals)
+        facts = self.literals.about(nodes, number, self.node_count)
+        return facts[in_intervals(self.literals.object[facts], intervals)]
+
+    def facts_from(self, nodes: Ids, relation: str) -> Ids:
+        """The relational facts of a relation whose head is in the set."""
+        number = self.relation_number(relation)
+        if number < 0:
+            return EMPTY
+        return self.relational.about(nodes, number, self.node_count)
+
+    def facts_into(self, nodes: Ids, relation: str) -> Ids:
+        """The relational facts of a relation whose tail is in the set."""
+        number = self.relation_number(relation)
+        if number < 0:
+            return EMPTY
+        return self.relational.into(nodes, number, self.node_count)
+
+    def qualified(self, table: FactTable, facts: Ids, key: str, condition: Condition) -> Ids:
+        """Of these facts those with a value of the qualifier key that satisfies the condition."""
+        number = self.key_number(key)
+        if number < 0:
+            return EMPTY
+        return table.qualified(facts, number, self.values.intervals(condition))
+
+    def qualifier_values(self, table: FactTable, facts: Ids, key: str) -> Ids:
+        """The distinct value numbers of a qualifier key on these facts."""
+        number = self.key_number(key)
+        return table.qualifier_values(facts, number) if number >= 0 else EMPTY
+
+    def satisfying(self, values: Ids, condition: Condition) -> Mask:
+        """For each value number whether it satisfies the condition."""
+        return in_intervals(values, self.values.intervals(condition))
+
+    def intersect(self, left: Ids, right: Ids) -> Ids:
+        """The nodes that are in both sets; marks a table when both are large."""
+        if self.is_everything(right):
+            left, right = right, left
+        if self.is_everything(left):
+            return right if self.is_everything(right) else right[: _below(right, self.entity_count)]
+        if min(len(left), len(right)) * 16 > self.node_count:
+            return left[mask_of(right, self.node_count)[left]]
+        return intersect(left, right)
+
+    def names(self, nodes: Ids) -> list[str]:
+        """The distinct names of the nodes, by code point."""
+        numbers = sorted(set(self._names[nodes].tolist()))
+        return [self.strings[number] for number in numbers]
+
+    def value_texts(self, values: Sequence[int]) -> list[str]:
+        """The printed values."""
+        return [str(self.values[number]) for number in values]
+
+    def instance_mask(self, nodes: Ids, concept: str) -> Mask:
+        """For each node whether it is an entity that is an instance of the concept."""
+        return contains(self.instances_of(concept), nodes)
+
+
+def _find(numbers: memoryview[int], wanted: int) -> int:
+    at = bisect_left(numbers, wanted)
+    return at if wanted >= 0 and at < len(numbers) and numbers[at] == wanted else -1
+
+
+def _below(nodes: Ids, bound: int) -> int:
+    return int(np.searchsorted(nodes, bound))

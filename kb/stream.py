@@ -1,0 +1,233 @@
+"""Files read and written piece by piece: compression, JSON values one at a time, safe writing."""
+
+from __future__ import annotations
+
+import bz2
+import contextlib
+import gzip
+import io
+import json
+import lzma
+import os
+import tempfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, BinaryIO, TextIO, cast
+
+from kb.errors import ReadError
+from kb.progress import ProgressBar
+
+CHUNK = 1 << 20
+
+_MAGIC = ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
+_READ_ERRORS = (EOFError, zlib.error, lzma.LZMAError, OSError)
+
+
+def compression_of(path: Path) -> str:
+    """How a file is compressed, by its first bytes: "gz", "bz2", "xz" or ""."""
+    with path.open("rb") as file:
+        start = file.read(6)
+    return next((name for magic, name in _MAGIC if start.startswith(magic)), "")
+
+
+class TextReader:
+    """The text of a plain or compressed UTF-8 file in chunks, with a progress bar.
+
+    Raises ReadError for a file that is missing, damaged, cut short or not UTF-8.
+    """
+
+    def __init__(self, path: Path, title: str = "") -> None:
+        self.source = str(path)
+        try:
+            compression = compression_of(path)
+            self._raw: BinaryIO = path.open("rb")
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ReadError(f"cannot be opened: {reason}", source=self.source) from error
+        opened: IO[bytes] = self._raw
+        if compression == "gz":
+            opened = cast(IO[bytes], gzip.GzipFile(fileobj=self._raw))
+        elif compression == "bz2":
+            opened = bz2.BZ2File(self._raw)
+        elif compression == "xz":
+            opened = lzma.LZMAFile(self._raw)
+        self._text = io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
+        self._bar = ProgressBar(title or f"reading {path.name}", path.stat().st_size)
+
+    def __enter__(self) -> TextReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.__exit__(None, None, None)
+        self._text.close()
+        self._raw.close()
+
+    def read(self, size: int = CHUNK) -> str:
+        """The next piece of text, "" at the end."""
+        with self._explained():
+            piece = self._text.read(size)
+        self._bar.reach(self._raw.tell())
+        return piece
+
+    def lines(self) -> Iterator[str]:
+        """The lines, one by one, without their ends."""
+        while True:
+            with self._explained():
+                line = self._text.readline()
+            if not line:
+                return
+            self._bar.reach(self._raw.tell())
+            yield line.rstrip("\r\n")
+
+    @contextlib.contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except UnicodeDecodeError as error:
+            raise ReadError(f"the file is not UTF-8 text ({error.reason})", source=self.source)
+        except _READ_ERRORS as error:
+            raise ReadError(f"the file is damaged or cut short ({error})", source=self.source)
+
+
+class JsonStream:
+    """Reads one JSON document value by value, holding only what it is looking at.
+
+    Objects are walked with `members`; `value` decodes the value at hand whole.
+    """
+
+    def __init__(self, reader: TextReader) -> None:
+        self._reader = reader
+        self._buffer, self._at, self._ended = "", 0, False
+        self._lines, self._column = 1, 0  # of the buffer's first character
+        self._decoder = json.JSONDecoder()
+
+    def _more(self) -> bool:
+        """Read on, forgetting what lies behind; False at the end of the file."""
+        if self._ended:
+            return False
+        size = max(CHUNK, len(self._buffer) - self._at)
+        piece = self._reader.read(size)
+        past = self._buffer[: self._at]
+        if newlines := past.count("\n"):
+            self._lines += newlines
+            self._column = len(past) - past.rindex("\n") - 1
+        else:
+            self._column += len(past)
+        self._buffer, self._at = self._buffer[self._at :] + piece, 0
+        self._ended = not piece
+        return bool(piece)
+
+    def fail(self, message: str, at: int | None = None) -> ReadError:
+        """An error that names the line and column of the place at hand."""
+        past = self._buffer[: self._at if at is None else at]
+        line = self._lines + past.count("\n")
+        column = len(past) - past.rfind("\n") - 1 if "\n" in past else self._column + len(past)
+        return ReadError(
+            message, place=f"line {line}, column {column + 1}", source=self._reader.source
+        )
+
+    def peek(self) -> str:
+        """The next character that is not white space, "" at the end."""
+        while True:
+            while self._at < len(self._buffer) and self._buffer[self._at] in " \t\r\n":
+                self._at += 1
+            if self._at < len(self._buffer):
+                return self._buffer[self._at]
+            if not self._more():
+                return ""
+
+    def expect(self, characters: str) -> str:
+        """Pass over one of the characters; raises ReadError for another one."""
+        found = self.peek()
+        if not found:
+            raise self.fail("the file ends too early; is it cut short?")
+        if found not in characters:
+            wanted = " or ".join(repr(c) for c in characters)
+            raise self.fail(f"expected {wanted}, found {found!r}")
+        self._at += 1
+        return found
+
+    def value(self) -> Any:
+        """The JSON value at hand, decoded."""
+        self.peek()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._buffer, self._at)
+            except json.JSONDecodeError as error:
+                open_string = error.msg.startswith("Unterminated")
+                # An error near the buffer's end may only mean that the rest was not read yet.
+                if (open_string or error.pos + 32 > len(self._buffer)) and self._more():
+                    continue
+                if self._ended and (open_string or error.pos + 32 > len(self._buffer)):
+                    raise self.fail(f"the file ends too early or is not JSON ({error.msg})")
+                raise self.fail(f"not JSON: {error.msg}", error.pos) from None
+            except RecursionError:
+                raise self.fail("not JSON of this kind: nested too deeply") from None
+            except ValueError as error:  # an integer of thousands of digits
+                raise self.fail(f"not JSON of this kind: {error}") from None
+            if end == len(self._buffer) and self._more():
+                continue  # a number may go on in the next piece
+            self._at = end
+            return value
+
+    def members(self) -> Iterator[str]:
+        """The keys of the object at hand; after each the caller reads its value."""
+        self.expect("{")
+        if self.peek() == "}":
+            self._at += 1
+            return
+        while True:
+            if self.peek() != '"':
+                self.expect('"')
+            key: str = self.value()
+            self.expect(":")
+            yield key
+            if self.expect(",}") == "}":
+                return
+
+    def end(self) -> None:
+        """Raise ReadError unless the file ends here."""
+        if self.peek():
+            raise self.fail("the document is over, but text follows")
+
+
+@contextlib.contextmanager
+def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
+    """A file to write that takes its place only when it is complete.
+
+    Compressed when the name ends in .gz, .bz2 or .xz (the same bytes for the same content). When
+    the work fails, an older file of that name stays as it was.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        os.fchmod(handle, 0o666 & ~_umask())
+        with os.fdopen(handle, "wb") as raw, contextlib.ExitStack() as stack:
+            file: IO[bytes] = raw
+            if path.suffix == ".gz":
+                zipped = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
+                file = cast(IO[bytes], stack.enter_context(zipped))
+            elif path.suffix == ".bz2":
+                file = stack.enter_context(bz2.BZ2File(raw, "wb"))
+            elif path.suffix == ".xz":
+                file = stack.enter_context(lzma.LZMAFile(raw, "wb"))
+            if binary:
+                yield file
+            else:
+                text: TextIO = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
+                yield text
+                text.flush()
+                text.detach()  # type: ignore[attr-defined]
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,65 @@
+"""A table of distinct strings whose numbers follow their order by code point."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+Arrays = dict[str, npt.NDArray[np.generic]]
+
+
+class StringTable:
+    """Read-only strings 0..n-1, sorted by code point, so comparing numbers compares strings.
+
+    The texts stay UTF-8 in one block (whose byte order is the code point order) and are decoded
+    when asked for; a hash over them finds the number of a text.
+    """
+
+    def __init__(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
+        self._bytes = memoryview(np.ascontiguousarray(arrays["text_bytes"]))
+        self._starts = memoryview(np.ascontiguousarray(arrays["text_starts"]))
+        self._bucket_starts = memoryview(np.ascontiguousarray(arrays["text_bucket_starts"]))
+        self._buckets = memoryview(np.ascontiguousarray(arrays["text_buckets"]))
+        self._mask = len(self._bucket_starts) - 2
+
+    def __len__(self) -> int:
+        return len(self._starts) - 1
+
+    def __getitem__(self, number: int) -> str:
+        return str(self._bytes[self._starts[number] : self._starts[number + 1]], "utf-8")
+
+    def find(self, text: str) -> int:
+        """The number of the text, or -1."""
+        try:
+            data = text.encode("utf-8")
+        except UnicodeEncodeError:  # a lone surrogate is never in the table
+            return -1
+        bucket = zlib.crc32(data) & self._mask
+        for at in range(self._bucket_starts[bucket], self._bucket_starts[bucket + 1]):
+            number: int = self._buckets[at]
+            if self._bytes[self._starts[number] : self._starts[number + 1]] == data:
+                return number
+        return -1
+
+
+def string_arrays(texts: Iterable[str]) -> Arrays:
+    """The arrays of a `StringTable` for texts that are distinct and sorted already."""
+    # A lone surrogate was reported as an error before; "replace" lets a check go on to the end.
+    encoded = [text.encode("utf-8", "replace") for text in texts]
+    starts = np.zeros(len(encoded) + 1, np.int64)
+    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
+    hashes = np.fromiter(map(zlib.crc32, encoded), np.uint32, len(encoded))
+    buckets = 1 << max(1, len(encoded).bit_length())
+    slots = hashes & np.uint32(buckets - 1)
+    order = np.argsort(slots, kind="stable")
+    return {
+        "text_bytes": np.frombuffer(b"".join(encoded), np.uint8),
+        "text_starts": starts,
+        "text_buckets": order.astype(np.int32),
+        "text_bucket_starts": np.searchsorted(slots[order], np.arange(buckets + 1)).astype(
+            np.int32
+        ),
+    }

@@ -1,0 +1,122 @@
+"""The distinct values of a knowledge base, numbered in the order in which they are printed.
+
+Strings come first (by code point), then quantities (by unit, then number), then times (by
+calendar, a year before its days). Because of that order, every condition is a handful of
+intervals of numbers: one search serves filters, qualifier filters and Verify of every type.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from kb.arrays import Interval
+from kb.strings import StringTable
+from kb.values import Condition, Date, Quantity, Time, Value, Year
+
+
+def time_code(time: Time) -> int:
+    """Year, month and day in one integer that sorts by calendar, a year before its days."""
+    if isinstance(time, Year):
+        return time.year * 512
+    return time.year * 512 + time.month * 32 + time.day
+
+
+def time_of_code(code: int) -> Time:
+    """The year or day that `time_code` packed."""
+    year, rest = divmod(code, 512)
+    return Date(year, rest // 32, rest % 32) if rest else Year(year)
+
+
+class ValueTable:
+    """Read-only values 0..n-1; see the module's text for their order."""
+
+    def __init__(
+        self, arrays: Mapping[str, npt.NDArray[np.generic]], strings: StringTable
+    ) -> None:
+        self._strings = strings
+        self._texts = memoryview(np.ascontiguousarray(arrays["value_text"]))
+        self._units = memoryview(np.ascontiguousarray(arrays["value_unit"]))
+        self._numbers = memoryview(np.ascontiguousarray(arrays["value_number"]))
+        self._times = memoryview(np.ascontiguousarray(arrays["value_time"]))
+        self.first_quantity = len(self._texts)
+        self.first_time = self.first_quantity + len(self._units)
+
+    def __len__(self) -> int:
+        return self.first_time + len(self._times)
+
+    def __getitem__(self, number: int) -> Value:
+        if number < self.first_quantity:
+            return self._strings[self._texts[number]]
+        if number < self.first_time:
+            at = number - self.first_quantity
+            return Quantity(self._numbers[at], self._strings[self._units[at]])
+        return time_of_code(self._times[number - self.first_time])
+
+    def unit_of(self, number: int) -> int:
+        """The string number of a quantity's unit, or -1 for a value that has none."""
+        if self.first_quantity <= number < self.first_time:
+            unit: int = self._units[number - self.first_quantity]
+            return unit
+        return -1
+
+    def is_quantity(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """For each value number whether it is a quantity."""
+        return (numbers >= self.first_quantity) & (numbers < self.first_time)
+
+    def units_of(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+        """The string numbers of the units of values that are all quantities."""
+        units: npt.NDArray[np.int32] = np.asarray(self._units, np.int32)[
+            numbers - self.first_quantity
+        ]
+        return units
+
+    def intervals(self, condition: Condition) -> list[Interval]:
+        """The half-open intervals of value numbers that satisfy the condition, in order."""
+        found: list[Interval] = []
+        for constant in condition.constants:
+            found += self._intervals_of(constant, condition.operator)
+        return [(low, high) for low, high in found if low < high]
+
+    def _intervals_of(self, constant: Value, operator: str) -> list[Interval]:
+        if isinstance(constant, str):
+            if operator not in ("=", "!="):
+                return []
+            number = self._strings.find(constant)
+            at = bisect_left(self._texts, number) if number >= 0 else 0
+            known = number >= 0 and at < len(self._texts) and self._texts[at] == number
+            return _compare(operator, 0, at, at + known, self.first_quantity)
+        if isinstance(constant, Quantity):
+            unit = self._strings.find(constant.unit)
+            if unit < 0:
+                return []
+            first, last = bisect_left(self._units, unit), bisect_right(self._units, unit)
+            low = bisect_left(self._numbers, constant.number, first, last)
+            high = bisect_right(self._numbers, constant.number, low, last)
+            base = self.first_quantity
+            return _compare(operator, base + first, base + low, base + high, base + last)
+        base, end = self.first_time, len(self)
+        year = base + bisect_left(self._times, constant.year * 512)
+        if isinstance(constant, Year):
+            after = base + bisect_left(self._times, (constant.year + 1) * 512)
+            return _compare(operator, base, year, after, end)
+        code = time_code(constant)
+        low = base + bisect_left(self._times, code)
+        high = base + bisect_right(self._times, code)
+        if operator == "<":
+            # The year of the constant itself sorts before its days but is not before the constant.
+            days = base + bisect_right(self._times, constant.year * 512)
+            return [(base, year), (days, low)]
+        return _compare(operator, base, low, high, end)
+
+
+def _compare(operator: str, first: int, low: int, high: int, last: int) -> list[Interval]:
+    """Intervals for an operator when ``[low, high)`` of ``[first, last)`` equal the constant."""
+    if operator == "=":
+        return [(low, high)]
+    if operator == "!=":
+        return [(first, low), (high, last)]
+    return [(first, low)] if operator == "<" else [(high, last)]

@@ -1,0 +1,120 @@
+"""Typing: whether the calls of a program fit together, and what its textual arguments mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from kb.errors import ValueReadError
+from kb.values import Condition, Quantity, Time, read_quantity, read_time
+from kopl.errors import TypingError
+from kopl.functions import FUNCTIONS, Function
+from kopl.program import Call, linked
+from kopl.types import Kind
+
+# What a textual argument becomes: names and words stay texts, constants become values.
+Argument: TypeAlias = str | Quantity | Time | Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A call that was checked: its function, the numbers of its inputs, its typed arguments."""
+
+    call: Call
+    function: Function
+    inputs: tuple[int, ...]
+    arguments: tuple[Argument, ...]
+
+
+def check(program: Call) -> list[Step]:
+    """The program as steps in post-order, ready to be executed.
+
+    Raises TypingError that names the call, what was expected and what was found.
+    """
+    steps: list[Step] = []
+    for number, (call, inputs) in enumerate(linked(program)):
+        function = call.function
+        if len(inputs) != len(function.inputs):
+            raise TypingError(_wrong_count(call), number)
+        for place, (at, expected) in enumerate(zip(inputs, function.inputs, strict=True), 1):
+            given = steps[at].function
+            if not expected.accepts(given.output):
+                raise TypingError(
+                    f"{function.name} expects {expected.value} as input"
+                    f"{f' {place}' if function.arity > 1 else ''}, found {given.output.value}"
+                    f" (given by {given.name}){_input_hint(function)}",
+                    number,
+                )
+        if len(call.arguments) != len(function.arguments):
+            raise TypingError(_wrong_count(call), number)
+        try:
+            arguments = tuple(
+                [read(text) for read, text in zip(_readers(function), call.arguments, strict=True)]
+            )
+        except ValueReadError as error:
+            raise TypingError(f"{function.name}: {error}", number) from None
+        steps.append(Step(call, function, inputs, arguments))
+    return steps
+
+
+def is_well_typed(program: Call) -> bool:
+    """Whether `check` accepts the program."""
+    try:
+        check(program)
+    except TypingError:
+        return False
+    return True
+
+
+def _wrong_count(call: Call) -> str:
+    function = call.function
+    return (
+        f"{function.name} takes {_count(function.arity, 'input')} and"
+        f" {_count(len(function.arguments), 'textual argument')}, found"
+        f" {_count(len(call.inputs), 'input')} and"
+        f" {_count(len(call.arguments), 'textual argument')}; write {function.signature}"
+    )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+
+
+def _input_hint(function: Function) -> str:
+    if function.name.startswith("QFilter"):
+        return "; apply it directly to a Filter of a value, a Relate or another QFilter"
+    if function.name.startswith("Verify"):
+        return "; apply it to QueryAttr or QueryAttrUnderCondition"
+    return ""
+
+
+def _text(text: str) -> Argument:
+    return text
+
+
+def _choice(kind: Kind) -> Callable[[str], Argument]:
+    allowed = frozenset(kind.choices)
+
+    def read(text: str) -> Argument:
+        if text not in allowed:
+            raise ValueReadError(f"{kind.value} was expected, found {text!r}")
+        return text
+
+    return read
+
+
+_READERS: dict[Kind, Callable[[str], Argument]] = {
+    **{kind: _choice(kind) if kind.choices else _text for kind in Kind},
+    Kind.QUANTITY: read_quantity,
+    Kind.TIME: read_time,
+    Kind.ANY_VALUE: Condition.untyped,
+}
+_READERS_OF = {
+    name: tuple(_READERS[kind] for _, kind in function.arguments)
+    for name, function in FUNCTIONS.items()
+}
+
+
+def _readers(function: Function) -> tuple[Callable[[str], Argument], ...]:
+    return _READERS_OF[function.name]

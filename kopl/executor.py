@@ -1,0 +1,204 @@
+"""Running programs on a knowledge base: denotations, answers, traces, limits, batches."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from kb import KnowledgeBase
+from kopl.check import Step, check
+from kopl.denotation import Outcome, Words
+from kopl.errors import LimitError, ProgramError
+from kopl.hints import hints_for
+from kopl.meaning import MEANINGS, Context
+from kopl.program import Call
+from kopl.text import MAX_DEPTH, read
+
+State = Literal["unique", "empty", "several"]
+Program = str | Sequence[Any] | Call
+
+# How much a batch may keep for sharing: numbers held by the outcomes of shared calls.
+SHARED_WEIGHT = 20_000_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a program may use: seconds, ids (or facts) held by one call, calls on one path.
+
+    None means no limit. Time and ids are looked at after every call, so a program is over its time
+    by one call at most.
+    """
+
+    seconds: float | None = None
+    ids: int | None = None
+    depth: int = MAX_DEPTH
+
+
+@dataclass(frozen=True)
+class TraceStep:
+    """What one call gave: its number in post-order, its text, how many, and the first of them."""
+
+    number: int
+    function: str
+    inputs: tuple[int, ...]
+    arguments: tuple[str, ...]
+    count: int
+    shown: list[str]
+
+    @property
+    def text(self) -> str:
+        """The call with its inputs by number, such as ``Relate(#0, capital, forward)``."""
+        parts = [f"#{at}" for at in self.inputs] + [repr(text) for text in self.arguments]
+        return f"{self.function}({', '.join(parts)})"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a program denotes. ``ms`` runs from the program's text to the printed denotation."""
+
+    program: Call
+    denotation: list[str]
+    ms: float
+    trace: list[TraceStep] | None = field(default=None, repr=False)
+    kb: KnowledgeBase | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def state(self) -> State:
+        """Whether the denotation has exactly one string, none or several."""
+        return "unique" if len(self.denotation) == 1 else "several" if self.denotation else "empty"
+
+    @property
+    def answer(self) -> str | None:
+        """The only string of the denotation, or None when it has none or several."""
+        return self.denotation[0] if len(self.denotation) == 1 else None
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """For names of the program that the knowledge base does not have, what may be meant."""
+        return hints_for(self.kb, self.program) if self.kb is not None else []
+
+    def to_json(self) -> dict[str, Any]:
+        """The object that ``kopl run --json`` prints."""
+        return {
+            "denotation": self.denotation,
+            "answer": self.answer,
+            "state": self.state,
+            "ms": round(self.ms, 3),
+        }
+
+
+class Executor:
+    """Runs programs on one knowledge base; may be shared between threads.
+
+    >>> executor = Executor(kb.load("world"))
+    >>> executor.run('QueryName(Relate(Find("Norway"), "capital", "forward"))').answer
+    'Oslo'
+
+    ``strict`` turns the cases that KOPL.md lists under "Strict mode" into ExecutionError.
+    """
+
+    def __init__(
+        self, kb: KnowledgeBase, *, strict: bool = False, limits: Limits | None = None
+    ) -> None:
+        self.kb, self.strict = kb, strict
+        self.limits = limits or Limits()
+        self._context = Context(kb, strict)
+
+    def run(self, program: Program, *, trace: bool | int = False) -> Result:
+        """The denotation of a program in any spelling.
+
+        ``trace`` adds what every call gave (a number: how many of each are shown, else 10). Raises
+        ParseError, TypingError, ExecutionError or LimitError.
+        """
+        begin = time.perf_counter()
+        call = read(program, max_depth=self.limits.depth)
+        outcomes = self._outcomes(check(call), begin, None)
+        denotation = outcomes[-1].strings()
+        ms = (time.perf_counter() - begin) * 1000
+        shown = 10 if trace is True else int(trace)
+        steps = _trace(check(call), outcomes, shown) if trace else None
+        return Result(call, denotation, ms, steps, self.kb)
+
+    def run_many(self, programs: Iterable[Program]) -> Iterator[Result | ProgramError]:
+        """The results in order; a program that fails gives its error and the rest go on.
+
+        Equal calls of different programs are executed once, so ``ms`` of a later program does not
+        hold what an earlier one paid.
+        """
+        shared: dict[Call, Outcome] = {}
+        weight = 0
+        for program in programs:
+            begin = time.perf_counter()
+            try:
+                call = read(program, max_depth=self.limits.depth)
+                outcomes = self._outcomes(check(call), begin, shared)
+                denotation = outcomes[-1].strings()
+            except ProgramError as error:
+                yield error
+                continue
+            weight += sum(outcome.weight() for outcome in outcomes)
+            if weight > SHARED_WEIGHT:
+                shared.clear()
+                weight = 0
+            yield Result(call, denotation, (time.perf_counter() - begin) * 1000, None, self.kb)
+
+    def denote(self, program: Program) -> list[str]:
+        """The denotation alone."""
+        return self.run(program).denotation
+
+    def _outcomes(
+        self, steps: list[Step], begin: float, shared: dict[Call, Outcome] | None
+    ) -> list[Outcome]:
+        """What every step gives, in order; ``shared`` holds outcomes of calls seen before."""
+        outcomes: list[Outcome] = []
+        context, limits = self._context, self.limits
+        limited = limits.seconds is not None or limits.ids is not None
+        for step in steps:
+            outcome = shared.get(step.call) if shared is not None else None
+            if outcome is None:
+                inputs = [outcomes[at] for at in step.inputs]
+                try:
+                    outcome = MEANINGS[step.function.name](context, *inputs, *step.arguments)
+                except ProgramError as error:
+                    raise type(error)(error.message, len(outcomes)) from None
+                if shared is not None:
+                    shared[step.call] = outcome
+            if limited:
+                self._enforce(outcome, begin, len(outcomes))
+            outcomes.append(outcome)
+        return outcomes
+
+    def _enforce(self, outcome: Outcome, begin: float, number: int) -> None:
+        limits = self.limits
+        if limits.ids is not None and outcome.weight() > limits.ids:
+            raise LimitError(f"it gives {outcome.weight()} ids; the limit is {limits.ids}", number)
+        if limits.seconds is not None and time.perf_counter() - begin > limits.seconds:
+            raise LimitError(f"the program took longer than {limits.seconds:g} s", number)
+
+
+def _trace(steps: list[Step], outcomes: list[Outcome], shown: int) -> list[TraceStep]:
+    result = []
+    for number, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
+        strings = outcome.strings() if len(outcome) <= 1000 or isinstance(outcome, Words) else None
+        if strings is None:
+            # A large set: name only the first of it, the rest is not shown anyway.
+            strings = _first_strings(outcome, shown)
+        result.append(
+            TraceStep(
+                number, step.function.name, step.inputs, step.call.arguments, len(outcome),
+                strings[:shown],
+            )
+        )
+    return result
+
+
+def _first_strings(outcome: Outcome, shown: int) -> list[str]:
+    from kopl.denotation import Located, Values
+
+    if isinstance(outcome, Located):
+        return outcome.kb.names(outcome.ids[:shown])
+    assert isinstance(outcome, Values)
+    return outcome.kb.value_texts(outcome.numbers[:shown].tolist())

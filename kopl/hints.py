@@ -1,0 +1,57 @@
+"""Near names for what a program names and the knowledge base does not have."""
+
+from __future__ import annotations
+
+from kb import KnowledgeBase
+from kb.search import suggest
+from kb.store import NameKind
+from kb.values import ValueReadError, read_quantity
+from kopl.program import Call, post_order
+from kopl.types import Kind
+
+_KINDS: dict[Kind, tuple[str, tuple[NameKind, ...]]] = {
+    Kind.NAME: ("entity or concept", ("entity", "concept")),
+    Kind.CONCEPT: ("concept", ("concept",)),
+    Kind.KEY: ("key", ("key",)),
+    Kind.QUALIFIER_KEY: ("qualifier key", ("qualifier key",)),
+    Kind.RELATION: ("relation", ("relation",)),
+}
+
+
+def hints_for(kb: KnowledgeBase, program: Call) -> list[str]:
+    """One sentence for each unknown name, key, relation, concept or unit of the program."""
+    hints: dict[str, None] = {}
+    for call in post_order(program):
+        for (_, kind), text in zip(call.function.arguments, call.arguments, strict=False):
+            for hint in _hint(kb, kind, text):
+                hints[hint] = None
+    return list(hints)
+
+
+def _hint(kb: KnowledgeBase, kind: Kind, text: str) -> list[str]:
+    if kind is Kind.QUANTITY:
+        try:
+            text = read_quantity(text).unit
+        except ValueReadError:
+            return []
+        return [] if text in kb.units else [_sentence(kb, "unit", text, ("unit",))]
+    if kind not in _KINDS or _known(kb, kind, text):
+        return []
+    what, kinds = _KINDS[kind]
+    return [_sentence(kb, what, text, kinds)]
+
+
+def _known(kb: KnowledgeBase, kind: Kind, text: str) -> bool:
+    if kind is Kind.NAME:
+        return len(kb.named(text)) > 0
+    if kind is Kind.CONCEPT:
+        return any(not kb.is_entity(node) for node in kb.named(text).tolist())
+    if kind is Kind.RELATION:
+        return kb.relation_number(text) >= 0
+    return text in (kb.attribute_keys if kind is Kind.KEY else kb.qualifier_keys)
+
+
+def _sentence(kb: KnowledgeBase, what: str, text: str, kinds: tuple[NameKind, ...]) -> str:
+    near = suggest(kb, text, kinds)
+    asked = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+    return f"the knowledge base has no {what} {text!r}{asked}"

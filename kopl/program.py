@@ -1,0 +1,114 @@
+"""The syntax tree: one frozen node type, shared freely between programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kopl.functions import Function
+
+
+class Call:
+    """A function applied to inputs (calls) and textual arguments (strings as they were written).
+
+    Immutable, hashable, compared by content. ``size`` counts the calls of the tree and ``depth``
+    its longest path. A `Call` may be ill-typed; `kopl.check` tells.
+    """
+
+    __slots__ = ("_hash", "arguments", "depth", "function", "inputs", "size")
+
+    function: Function
+    inputs: tuple[Call, ...]
+    arguments: tuple[str, ...]
+    size: int
+    depth: int
+
+    def __init__(
+        self, function: Function, inputs: tuple[Call, ...] = (), arguments: tuple[str, ...] = ()
+    ) -> None:
+        put = object.__setattr__
+        put(self, "function", function)
+        put(self, "inputs", inputs)
+        put(self, "arguments", arguments)
+        size, depth = 1, 0
+        for part in inputs:
+            size += part.size
+            if part.depth > depth:
+                depth = part.depth
+        put(self, "size", size)
+        put(self, "depth", depth + 1)
+        put(self, "_hash", None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("a program cannot be changed; build a new one")
+
+    __delattr__ = __setattr__  # type: ignore[assignment]
+
+    def __hash__(self) -> int:
+        if self._hash is None:  # type: ignore[has-type]
+            # Inputs first, without recursion: a program may be deep.
+            for call in post_order(self):
+                if call._hash is None:
+                    parts = tuple(part._hash for part in call.inputs)
+                    found = hash((call.function.name, call.arguments, parts))
+                    object.__setattr__(call, "_hash", found)
+        return self._hash  # type: ignore[no-any-return]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Call):
+            return NotImplemented
+        pairs = [(self, other)]
+        while pairs:
+            left, right = pairs.pop()
+            if left is right:
+                continue
+            if (
+                left.function is not right.function
+                or left.arguments != right.arguments
+                or len(left.inputs) != len(right.inputs)
+                or left.size != right.size
+            ):
+                return False
+            pairs.extend(zip(left.inputs, right.inputs, strict=True))
+        return True
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _rebuild, (self.function.name, self.inputs, self.arguments)
+
+    def __str__(self) -> str:
+        from kopl.text import write_nested
+
+        return write_nested(self)
+
+    def __repr__(self) -> str:
+        return f"<program {self}>"
+
+
+def _rebuild(name: str, inputs: tuple[Call, ...], arguments: tuple[str, ...]) -> Call:
+    from kopl.functions import FUNCTIONS
+
+    return Call(FUNCTIONS[name], inputs, arguments)
+
+
+def post_order(program: Call) -> Iterator[Call]:
+    """The calls of a program, inputs before the call that takes them; the root comes last."""
+    stack: list[tuple[Call, int]] = [(program, 0)]
+    while stack:
+        call, at = stack.pop()
+        if at < len(call.inputs):
+            stack.append((call, at + 1))
+            stack.append((call.inputs[at], 0))
+        else:
+            yield call
+
+
+def linked(program: Call) -> list[tuple[Call, tuple[int, ...]]]:
+    """The calls in post-order, each with the places of its inputs in that list."""
+    result: list[tuple[Call, tuple[int, ...]]] = []
+    ready: list[int] = []
+    for call in post_order(program):
+        arity = len(call.inputs)
+        inputs = tuple(ready[len(ready) - arity :]) if arity else ()
+        del ready[len(ready) - arity :]
+        ready.append(len(result))
+        result.append((call, inputs))
+    return result

@@ -1,0 +1,329 @@
+"""Programs as text: the nested, the serialised and the JSON spelling, read and written.
+
+``read`` takes any of them. All three keep the textual arguments exactly as they are; what an
+argument means is decided by `kopl.check`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from kopl.errors import LimitError, ParseError
+from kopl.functions import SPELLINGS, Function
+from kopl.program import Call, linked, post_order
+
+if TYPE_CHECKING:
+    from lark import Lark
+
+MAX_DEPTH = 200
+MAX_SIZE = 10_000
+
+
+def read(program: str | Sequence[Any] | Call, *, max_depth: int = MAX_DEPTH) -> Call:
+    """The program in a text of any spelling, or in the object of a JSON spelling.
+
+    A text that begins with ``[`` is JSON, one with a mark ``<arg>`` or ``<func>`` outside of quotes
+    or without any parenthesis is the serialised form, any other the nested form. Raises ParseError,
+    or LimitError for a program deeper than ``max_depth`` calls.
+    """
+    if isinstance(program, Call):
+        call = program
+    elif not isinstance(program, str):
+        call = read_json(program)
+    else:
+        start = program.lstrip()
+        if start.startswith("["):
+            call = read_json(program)
+        elif _is_serialised(start):
+            call = read_serialised(program)
+        else:
+            call = read_nested(program, max_depth=max_depth)
+    if call.depth > max_depth:
+        raise LimitError(f"the program is {call.depth} calls deep; the limit is {max_depth}")
+    if call.size > MAX_SIZE:
+        raise LimitError(f"the program has {call.size} calls; the limit is {MAX_SIZE}")
+    return call
+
+
+def _function(name: object, call: int | None = None) -> Function:
+    if isinstance(name, str) and name in SPELLINGS:
+        return SPELLINGS[name]
+    if not isinstance(name, str):
+        raise ParseError(f"a function's name must be a text, not {name!r}", call)
+    raise ParseError(_unknown_function(name), call)
+
+
+def _unknown_function(name: str) -> str:
+    from kb.search import near_names
+
+    near = near_names(name, SPELLINGS, 2)
+    hint = f"; did you mean {' or '.join(near)}?" if near else "; 'kopl functions' lists them"
+    return f"there is no function {name!r}{hint}"
+
+
+# --- nested -----------------------------------------------------------------------------------
+
+
+@cache
+def _parser() -> Lark:
+    """The parser of the nested form; it builds calls while it reads, without recursion."""
+    from lark import Lark, Transformer, v_args
+
+    @v_args(inline=True)
+    class Build(Transformer[Any, Call]):
+        def call(self, function: str, items: Sequence[Call | str] = ()) -> Call:
+            inputs = tuple(item for item in items if isinstance(item, Call))
+            texts = tuple(item for item in items if not isinstance(item, Call))
+            if inputs and texts and any(isinstance(i, Call) for i in items[len(inputs) :]):
+                raise ParseError(f"{function}: the inputs come before the textual arguments")
+            return Call(SPELLINGS[function], inputs, texts)
+
+        def first(self, item: Call | str) -> list[Call | str]:
+            return [item]
+
+        def more(self, items: list[Call | str], item: Call | str) -> list[Call | str]:
+            items.append(item)
+            return items
+
+        def quoted(self, text: str) -> str:
+            return _unquote(text)
+
+        def single(self, text: str) -> str:
+            body = str(text)[1:-1].replace("\\'", "'").replace('"', '\\"')
+            return _unquote(f'"{body}"')
+
+        def bare(self, text: str) -> str:
+            return str(text)
+
+        def start(self, call: Call) -> Call:
+            return call
+
+    grammar = resources.files("kopl").joinpath("grammar.lark").read_text("utf-8")
+    return Lark(grammar, parser="lalr", lexer="contextual", transformer=Build())
+
+
+def _unquote(text: str) -> str:
+    try:
+        return str(json.loads(text, strict=False))
+    except json.JSONDecodeError as error:
+        raise ParseError(f"in the text {text}: {error.msg}") from None
+
+
+_OPENING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[()]', re.DOTALL)
+
+
+def _nesting(text: str) -> int:
+    """The depth of the parentheses outside of quotes."""
+    deepest = depth = 0
+    for match in _OPENING.finditer(text):
+        if match[0] == "(":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif match[0] == ")":
+            depth -= 1
+    return deepest
+
+
+def read_nested(text: str, *, max_depth: int = MAX_DEPTH) -> Call:
+    """The program in the nested spelling; raises ParseError with line, column and a hint."""
+    from lark.exceptions import UnexpectedInput, VisitError
+
+    if not text.strip():
+        raise ParseError("the program is empty")
+    if text.count("(") > max_depth and (depth := _nesting(text)) > max_depth:
+        raise LimitError(f"the program is {depth} calls deep; the limit is {max_depth}")
+    try:
+        call: Call = _parser().parse(text)  # type: ignore[assignment]
+    except UnexpectedInput as error:
+        raise ParseError(_explain(text, error)) from None
+    except VisitError as error:
+        if isinstance(error.orig_exc, ParseError):
+            raise error.orig_exc from None
+        raise
+    return call
+
+
+_WORD_BEFORE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*$")
+
+
+def _explain(text: str, error: Any) -> str:
+    """What is wrong at the place where reading stopped."""
+    at = getattr(error, "pos_in_stream", None)
+    if at is None or at < 0 or at > len(text):
+        at = len(text)
+    line = text.count("\n", 0, at) + 1
+    column = at - (text.rfind("\n", 0, at) + 1) + 1
+    where = f"line {line}, column {column}" if line > 1 else f"column {column}"
+    found = text[at : at + 1]
+    ended = not found or getattr(getattr(error, "token", None), "type", "") == "$END"
+    if found == "(" and (word := _WORD_BEFORE.search(text[:at])):
+        return f"{where}: {_unknown_function(word[1])}"
+    if ended:
+        missing = text.count("(") - text.count(")")
+        hint = f"; {missing} closing parenthesis missing" if missing > 0 else ""
+        return f"{where}: the program ends too early{hint}"
+    if found in "\"'":
+        return f"{where}: a quoted text does not end, or a comma is missing before it"
+    return f"{where}: {found!r} was not expected here, near {text[max(0, at - 15) : at + 10]!r}"
+
+
+def write_nested(program: Call) -> str:
+    """The program in the nested spelling, all texts quoted."""
+    stack: list[str] = []
+    for call in post_order(program):
+        arity = len(call.inputs)
+        parts = stack[len(stack) - arity :] if arity else []
+        del stack[len(stack) - arity :]
+        parts += [json.dumps(text, ensure_ascii=False) for text in call.arguments]
+        stack.append(f"{call.function.name}({', '.join(parts)})")
+    return stack[0]
+
+
+# --- serialised -------------------------------------------------------------------------------
+
+# The marks of the paper's serialised form. A mark inside a name is written with a backslash before
+# it; backslashes that stand directly before such a mark are doubled, all others stay single.
+_MARK = re.compile(r"(\\*)(<arg>|<func>)")
+
+
+def _is_serialised(text: str) -> bool:
+    if "(" not in text:
+        return True
+    head = text.split("(", 1)[0]
+    return "<arg>" in head or "<func>" in head
+
+
+def _escape(text: str) -> str:
+    return _MARK.sub(lambda m: m[1] * 2 + "\\" + m[2], text)
+
+
+def _segments(text: str) -> list[tuple[str, str]]:
+    """(mark, text up to the next mark); the first has the mark ``<func>``."""
+    result, mark, kept, at = [], "<func>", "", 0
+    for match in _MARK.finditer(text):
+        slashes = len(match[1])
+        if slashes % 2:
+            kept += text[at : match.start()] + "\\" * (slashes // 2) + match[2]
+        else:
+            result.append((mark, kept + text[at : match.start(2)]))
+            mark, kept = match[2], ""
+        at = match.end()
+    result.append((mark, kept + text[at:]))
+    return result
+
+
+def read_serialised(text: str) -> Call:
+    """The program in the paper's serialised spelling; raises ParseError naming the call."""
+    calls: list[tuple[str, list[str]]] = []
+    segments = _segments(text)
+    for at, (mark, body) in enumerate(segments):
+        if mark == "<func>":
+            calls.append((body.strip(), []))
+            continue
+        # One blank on each side belongs to the marks; further blanks belong to the argument.
+        body = body.removeprefix(" ")
+        calls[-1][1].append(body if at == len(segments) - 1 else body.removesuffix(" "))
+    stack: list[Call] = []
+    for number, (name, arguments) in enumerate(calls):
+        if not name:
+            raise ParseError("a function's name is missing", number)
+        function = _function(name, number)
+        if len(stack) < function.arity:
+            raise ParseError(
+                f"{function.name} takes {function.arity} inputs, but only {len(stack)} calls"
+                " before it are left",
+                number,
+            )
+        cut = len(stack) - function.arity
+        stack[cut:] = [Call(function, tuple(stack[cut:]), tuple(arguments))]
+    if len(stack) != 1:
+        raise ParseError(f"{len(stack)} calls are left over; a program has one last call")
+    return stack[0]
+
+
+def write_serialised(program: Call) -> str:
+    """The program in the paper's serialised spelling, with marks inside names escaped."""
+    return " <func> ".join(
+        " <arg> ".join([call.function.name, *map(_escape, call.arguments)])
+        for call in post_order(program)
+    )
+
+
+# --- JSON -------------------------------------------------------------------------------------
+
+
+def read_json(program: str | Sequence[Any]) -> Call:
+    """The program in KQA Pro's JSON list, as text or object; the last call is the root.
+
+    ``dependencies`` may be left out; then the calls are read as post-order with known arities.
+    Raises ParseError naming the call.
+    """
+    if isinstance(program, str):
+        try:
+            program = json.loads(program)
+        except json.JSONDecodeError as error:
+            raise ParseError(
+                f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}"
+            ) from None
+        except (RecursionError, ValueError) as error:
+            raise ParseError(f"not JSON of a program: {error}") from None
+    if not isinstance(program, list | tuple):
+        raise ParseError(f"a list of calls was expected, found {type(program).__name__}")
+    if not program:
+        raise ParseError("the program is empty")
+    calls: list[Call] = []
+    unused: list[int] = []
+    for number, item in enumerate(program):
+        if not isinstance(item, dict):
+            raise ParseError('an object with "function" and "inputs" was expected', number)
+        function = SPELLINGS.get(name) if type(name := item.get("function")) is str else None
+        if function is None:
+            function = _function(name, number)
+        texts = item.get("inputs") or ()
+        if not isinstance(texts, list | tuple):
+            raise ParseError('"inputs" must be a list of texts', number)
+        for text in texts:
+            if type(text) is not str:
+                raise ParseError(f'"inputs" must be texts, not {text!r}', number)
+        places = item.get("dependencies")
+        if places is None:
+            places = unused[len(unused) - function.arity :] if function.arity else []
+        elif not isinstance(places, list | tuple):
+            raise ParseError('"dependencies" must be a list of numbers', number)
+        inputs = []
+        for place in places:
+            if type(place) is not int or not 0 <= place < number:
+                raise ParseError(f"it depends on {place!r}, which is no earlier call", number)
+            inputs.append(calls[place])
+            if place in unused:
+                unused.remove(place)
+        call = Call(function, tuple(inputs), tuple(texts))
+        if call.size > MAX_SIZE:
+            raise LimitError(f"the program has more than {MAX_SIZE} calls", number)
+        calls.append(call)
+        unused.append(number)
+    if len(unused) != 1:
+        raise ParseError("no later call takes what this one gives", unused[0])
+    return calls[-1]
+
+
+def to_json(program: Call, *, published: bool = False) -> list[dict[str, Any]]:
+    """The program as KQA Pro's JSON list; ``published`` writes its old names (``What``)."""
+    return [
+        {
+            "function": call.function.published if published else call.function.name,
+            "dependencies": list(inputs),
+            "inputs": list(call.arguments),
+        }
+        for call, inputs in linked(program)
+    ]
+
+
+def write_json(program: Call, *, published: bool = False) -> str:
+    """The same as one line of JSON text."""
+    return json.dumps(to_json(program, published=published), ensure_ascii=False)

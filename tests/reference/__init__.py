@@ -1,0 +1,1 @@
+"""A second, naive KoPL executor and random inputs for differential tests."""
