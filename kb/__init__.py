@@ -4,16 +4,16 @@ from kb.conflict import refuse_foreign_package
 
 refuse_foreign_package()
 
-from kb.check import check, check_file  # noqa: E402
-from kb.errors import KoplError, ReadError, SnapshotError, ValueReadError  # noqa: E402
-from kb.kqapro import from_kqapro, read_kqapro, write_kqapro  # noqa: E402
-from kb.lines import read_lines, write_lines  # noqa: E402
-from kb.load import load, read  # noqa: E402
-from kb.model import Builder  # noqa: E402
-from kb.problems import Problem, Problems  # noqa: E402
-from kb.snapshot import read_snapshot, write_snapshot  # noqa: E402
-from kb.store import KnowledgeBase, LiteralFact, RelationalFact  # noqa: E402
-from kb.values import Condition, Date, Quantity, Value, Year  # noqa: E402
+from kb.check import check, check_file
+from kb.errors import KoplError, ReadError, SnapshotError, ValueReadError, WriteError
+from kb.kqapro import from_kqapro, read_kqapro, write_kqapro
+from kb.lines import read_lines, write_lines
+from kb.load import load, read
+from kb.model import Builder
+from kb.problems import Problem, Problems
+from kb.snapshot import read_snapshot, write_snapshot
+from kb.store import KnowledgeBase, LiteralFact, RelationalFact
+from kb.values import Condition, Date, Quantity, Value, Year
 
 __all__ = [
     "Builder",
@@ -30,6 +30,7 @@ __all__ = [
     "SnapshotError",
     "Value",
     "ValueReadError",
+    "WriteError",
     "Year",
     "check",
     "check_file",

@@ -248,8 +248,13 @@ class Assembler:
         return text_number, _column(new[value] for value in self._values)
 
     def _finish_nodes(
-        self, arrays: dict[str, Array], order: Ids, entities: int, final: Ids,
-        kinds: npt.NDArray[np.uint8], text_number: Ids,
+        self,
+        arrays: dict[str, Array],
+        order: Ids,
+        entities: int,
+        final: Ids,
+        kinds: npt.NDArray[np.uint8],
+        text_number: Ids,
     ) -> None:
         ids = self._id_texts()
         node_id = _column(self._string_of[ids[n]] for n in order.tolist())
@@ -271,9 +276,7 @@ class Assembler:
             len(order) - entities,
         )
         arrays["parent_starts"], arrays["parent"] = grouped(parents)
-        instances = _lists(
-            self._link_source[~is_concept], self._link_target[~is_concept], entities
-        )
+        instances = _lists(self._link_source[~is_concept], self._link_target[~is_concept], entities)
         starts, instance = grouped(instances)
         arrays["instance_starts"], arrays["instance"] = starts, instance
         ancestors = [
@@ -327,20 +330,35 @@ class Assembler:
         )
 
     def _finish_literals(
-        self, arrays: dict[str, Array], final: Ids, text_number: Ids, value_number: Ids,
-        keys: Ids, nodes: int,
+        self,
+        arrays: dict[str, Array],
+        final: Ids,
+        text_number: Ids,
+        value_number: Ids,
+        keys: Ids,
+        nodes: int,
     ) -> None:
         entity, key, value, sets = (np.array(column, np.int32) for column in self._literal)
         subject = final[entity] if len(entity) else EMPTY
         order = np.argsort(subject, kind="stable")
         arrays |= table_arrays(
-            "literal", subject[order], keys[key[order]], value_number[value[order]], sets[order],
-            nodes, len(arrays["key_text"]),
+            "literal",
+            subject[order],
+            keys[key[order]],
+            value_number[value[order]],
+            sets[order],
+            nodes,
+            len(arrays["key_text"]),
         )
 
     def _finish_relations(
-        self, arrays: dict[str, Array], columns: list[Ids], text_number: Ids, relations: Ids,
-        canonical: Ids, nodes: int,
+        self,
+        arrays: dict[str, Array],
+        columns: list[Ids],
+        text_number: Ids,
+        relations: Ids,
+        canonical: Ids,
+        nodes: int,
     ) -> None:
         """Merge records that are one fact: equal head, relation, tail and set of qualifiers."""
         head, text, tail, sets, recorded_at, order = columns
@@ -423,5 +441,3 @@ def _ancestors(parents: list[list[int]]) -> list[set[int]]:
                     todo.append(parent)
         done.append(found)
     return done
-
-

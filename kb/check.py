@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 
+from kb.errors import ValueReadError
 from kb.load import READERS, format_of, locate
 from kb.problems import Problem, Problems
 from kb.snapshot import read_snapshot
 from kb.store import KnowledgeBase
-from kb.values import Date, Quantity, Value, ValueReadError, read_time
+from kb.values import Date, Quantity, Value, read_time
 
 
 def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
@@ -36,9 +37,7 @@ def check(kb: KnowledgeBase, problems: Problems | None = None) -> Problems:
     """
     problems = problems or Problems(keep_going=True)
     seen = {(p.code, p.place) for p in problems.found}
-    for found in (
-        *_cycles(kb), *_mixed_keys(kb), *_unreachable_dates(kb), *_nodes(kb)
-    ):
+    for found in (*_cycles(kb), *_mixed_keys(kb), *_unreachable_dates(kb), *_nodes(kb)):
         if (found.code, found.place) not in seen:
             problems.warning(found.code, found.place, found.message)
     return problems
@@ -91,7 +90,9 @@ def _mixed_keys(kb: KnowledgeBase) -> Iterator[Problem]:
             units = Counter(v.unit for v in values if isinstance(v, Quantity))
             if len(units) > 1:
                 listed = ", ".join(f"{n} in {unit}" for unit, n in units.most_common(8))
-                yield _warn("mixed-units", f"{what}/{key}", f"quantities in several units: {listed}")
+                yield _warn(
+                    "mixed-units", f"{what}/{key}", f"quantities in several units: {listed}"
+                )
 
 
 def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:

@@ -22,6 +22,12 @@ class ReadError(KoplError):
         super().__init__(": ".join(part for part in (source, place, message) if part))
 
 
+class WriteError(KoplError):
+    """A file that cannot be written; what was there before is unchanged."""
+
+    kind = "write"
+
+
 class SnapshotError(ReadError):
     """A snapshot that is damaged, cut short or of another version."""
 

@@ -18,11 +18,13 @@ from kb.arrays import (
     SMALL,
     Ids,
     Interval,
+    Mask,
     contains,
     expand,
     in_intervals,
     mask_of,
     unique,
+    view,
 )
 
 Array = npt.NDArray[np.generic]
@@ -48,7 +50,7 @@ class Qualifiers:
         at = expand(self._starts[sets], self._starts[sets + 1])
         return unique(self._values[at[self._keys[at] == key]])
 
-    def satisfying(self, sets: Ids, key: int, intervals: Sequence[Interval]) -> npt.NDArray[np.bool_]:
+    def satisfying(self, sets: Ids, key: int, intervals: Sequence[Interval]) -> Mask:
         """For each set whether some value of the key lies in the intervals."""
         result = np.zeros(len(sets), np.bool_)
         if not intervals or len(sets) == 0:
@@ -79,9 +81,9 @@ class FactTable:
         self.sets = qualifiers
         self._starts = column("starts")
         self._by_predicate = column("by_predicate")
-        self._predicate_starts = memoryview(column("predicate_starts"))
+        self._predicate_starts = view(column("predicate_starts"))
         self._objects = column("by_predicate_object")
-        self._objects_view = memoryview(self._objects)
+        self._objects_view = view(self._objects)
 
     def __len__(self) -> int:
         return len(self.subject)
@@ -108,7 +110,8 @@ class FactTable:
             return facts
         if len(subjects) <= SMALL or len(subjects) * 8 < len(facts):
             found = self.of_subjects(subjects)
-            return found[self.predicate[found] == predicate]
+            same: Mask = self.predicate[found] == predicate
+            return found[same]
         if len(facts) * 64 < nodes:
             return facts[contains(subjects, self.subject[facts])]
         return facts[mask_of(subjects, nodes)[self.subject[facts]]]
@@ -162,14 +165,15 @@ class RelationTable(FactTable):
             return facts
         if len(tails) <= SMALL or len(tails) * 8 < len(facts):
             found = self.of_tails(tails)
-            return found[self.predicate[found] == relation]
+            same: Mask = self.predicate[found] == relation
+            return found[same]
         return facts[mask_of(tails, nodes)[self.object[facts]]]
 
     def of_tails(self, tails: Ids) -> Ids:
         """All facts that lead to one of the nodes."""
         if len(tails) == 1:
             at = int(tails[0])
-            return self._by_tail[self._tail_starts[at] : self._tail_starts[at + 1]]
+            return self._by_tail[int(self._tail_starts[at]) : int(self._tail_starts[at + 1])]
         return self._by_tail[expand(self._tail_starts[tails], self._tail_starts[tails + 1])]
 
     def between(self, heads: Ids, tails: Ids, nodes: int) -> Ids:
@@ -182,9 +186,9 @@ class RelationTable(FactTable):
         else:
             facts = self.of_tails(tails)
             ends, wanted = self.subject[facts], heads
-        if len(wanted) == 1:
-            return facts[ends == wanted[0]]
-        return facts[mask_of(wanted, nodes)[ends]]
+        single = len(wanted) == 1
+        reached: Mask = ends == wanted[0] if single else mask_of(wanted, nodes)[ends]
+        return facts[reached]
 
     def predicates(self, facts: Ids) -> Ids:
         """The relations of the facts, sorted, each once."""
@@ -192,7 +196,12 @@ class RelationTable(FactTable):
 
 
 def table_arrays(
-    prefix: str, subject: Ids, predicate: Ids, object_: Ids, qualifiers: Ids, subjects: int,
+    prefix: str,
+    subject: Ids,
+    predicate: Ids,
+    object_: Ids,
+    qualifiers: Ids,
+    subjects: int,
     predicates: int,
 ) -> dict[str, Array]:
     """The columns and indexes of a `FactTable`; the facts come sorted by subject."""
@@ -209,5 +218,3 @@ def table_arrays(
             predicate[order], np.arange(predicates + 1)
         ).astype(np.int32),
     }
-
-

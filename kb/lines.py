@@ -1,7 +1,8 @@
 """JSON lines, one node a line: the form for big knowledge bases.
 
-``{"id": "Q1", "kind": "entity", "name": …, "instanceOf": […], "attributes": […], "relations": […]}``
-or ``{"id": "C1", "kind": "concept", "name": …, "subclassOf": […]}``, facts as in ``kb.json``.
+``{"id": "Q1", "kind": "entity", "name": …, "instanceOf": […], "attributes": […],
+"relations": […]}`` or ``{"id": "C1", "kind": "concept", "name": …, "subclassOf": […]}``;
+facts are written as in ``kb.json``.
 """
 
 from __future__ import annotations
@@ -37,12 +38,16 @@ def read_lines(path: Path | str, problems: Problems | None = None) -> KnowledgeB
                 continue
             id = node.get("id") if isinstance(node, dict) else None
             if not isinstance(id, str):
-                problems.error("wrong-type", place, 'expected an object with an "id" that is a text')
+                problems.error(
+                    "wrong-type", place, 'expected an object with an "id" that is a text'
+                )
                 continue
             kind = node.get("kind")
             if kind not in ("entity", "concept"):
                 problems.error(
-                    "wrong-type", f"{place} ({id})", f'"kind" is "entity" or "concept", not {kind!r}'
+                    "wrong-type",
+                    f"{place} ({id})",
+                    f'"kind" is "entity" or "concept", not {kind!r}',
                 )
                 continue
             read = reader.concept if kind == "concept" else reader.entity

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
-from kb.errors import ReadError, SnapshotError
+from kb.errors import ReadError, SnapshotError, WriteError
 from kb.kqapro import read_kqapro
 from kb.lines import read_lines
 from kb.problems import Problems
@@ -113,7 +113,7 @@ def load(name: Path | str, *, cache: bool = True) -> KnowledgeBase:
     kb = read(path)
     try:
         write_snapshot(kb, kept, source)
-    except OSError as error:
+    except WriteError as error:
         log.info("no snapshot was kept: %s", error)
     return kb
 
@@ -134,7 +134,7 @@ def _load_snapshot(path: Path) -> KnowledgeBase:
         kb = read(origin)
         try:
             write_snapshot(kb, path, Source.of(origin))
-        except OSError as error:
+        except WriteError as error:
             log.warning("the snapshot could not be written again: %s", error)
         return kb
 

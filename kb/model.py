@@ -58,7 +58,10 @@ class Builder:
     ) -> None:
         """Add a relational fact between two nodes (ids); it is reachable from both."""
         self._assembler.relational(
-            self._assembler.node(_text(head)), _text(relation), True, _text(tail),
+            self._assembler.node(_text(head)),
+            _text(relation),
+            True,
+            _text(tail),
             _pairs(qualifiers),
         )
 
@@ -89,6 +92,6 @@ def _pairs(qualifiers: QualifierInput | None) -> list[tuple[str, RawValue]]:
     pairs = []
     for key, values in (qualifiers or {}).items():
         single = isinstance(values, str | Quantity | Year | Date)
-        for value in [values] if single else values:  # type: ignore[list-item, union-attr]
+        for value in [values] if single else values:  # type: ignore[union-attr]
             pairs.append((_text(key), _raw(value)))  # type: ignore[arg-type]
     return pairs

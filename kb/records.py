@@ -173,9 +173,7 @@ class NodeReader:
             if type(content) is not int:
                 raise ValueReadError(f"a year must be an integer, not {content!r}")
             return time_code(Year(content))
-        raise ValueReadError(
-            f"the type of a value is string, quantity, date or year, not {kind!r}"
-        )
+        raise ValueReadError(f"the type of a value is string, quantity, date or year, not {kind!r}")
 
     def _date(self, content: Any) -> int:
         if type(content) is not str:

@@ -12,7 +12,11 @@ def near_names(text: str, names: Iterable[str], limit: int = 3, cutoff: float = 
     from rapidfuzz import fuzz, process, utils
 
     found = process.extract(
-        text, list(names), scorer=fuzz.WRatio, processor=utils.default_process, limit=limit * 4,
+        text,
+        list(names),
+        scorer=fuzz.WRatio,
+        processor=utils.default_process,
+        limit=limit * 4,
         score_cutoff=cutoff,
     )
     # WRatio is generous to short names inside long texts; plain similarity breaks ties.

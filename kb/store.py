@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_of, unite
+from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_of, unite, view
 from kb.facts import Array, FactTable, Qualifiers, RelationTable
 from kb.strings import StringTable
 from kb.values import Condition, Value
@@ -79,15 +79,15 @@ class KnowledgeBase:
         self.strings = StringTable(arrays)
         self.values = ValueTable(arrays, self.strings)
         self._names: Ids = arrays["node_name"]  # type: ignore[assignment]
-        self._ids = memoryview(np.ascontiguousarray(arrays["node_id"]))
-        self._by_id = memoryview(np.ascontiguousarray(arrays["node_by_id"]))
-        self._ids_sorted = memoryview(np.ascontiguousarray(arrays["node_ids_sorted"]))
+        self._ids = view(arrays["node_id"])
+        self._by_id = view(arrays["node_by_id"])
+        self._ids_sorted = view(arrays["node_ids_sorted"])
         self._by_name: Ids = arrays["node_by_name"]  # type: ignore[assignment]
-        self._names_sorted = memoryview(np.ascontiguousarray(arrays["node_names_sorted"]))
-        self._keys = memoryview(np.ascontiguousarray(arrays["key_text"]))
-        self._relations = memoryview(np.ascontiguousarray(arrays["relation_text"]))
+        self._names_sorted = view(arrays["node_names_sorted"])
+        self._keys = view(arrays["key_text"])
+        self._relations = view(arrays["relation_text"])
         self._members: Ids = arrays["member"]  # type: ignore[assignment]
-        self._member_starts = memoryview(np.ascontiguousarray(arrays["member_starts"]))
+        self._member_starts = view(arrays["member_starts"])
         self.node_count = len(self._ids)
         self.entity_count = entities
         self.qualifier_sets = Qualifiers(arrays)
@@ -199,7 +199,7 @@ class KnowledgeBase:
 
     def _list(self, prefix: str, at: int) -> list[int]:
         starts = self.arrays[f"{prefix}_starts"]
-        numbers: list[int] = self.arrays[prefix][starts[at] : starts[at + 1]].tolist()  # type: ignore[misc]
+        numbers: list[int] = self.arrays[prefix][starts[at] : starts[at + 1]].tolist()
         return numbers
 
     def attributes(self, entity: int) -> Iterator[LiteralFact]:

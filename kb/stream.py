@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any, BinaryIO, TextIO, cast
 
-from kb.errors import ReadError
+from kb.errors import ReadError, WriteError
 from kb.progress import ProgressBar
 
 CHUNK = 1 << 20
@@ -51,7 +51,7 @@ class TextReader:
         elif compression == "bz2":
             opened = bz2.BZ2File(self._raw)
         elif compression == "xz":
-            opened = lzma.LZMAFile(self._raw)
+            opened = lzma.LZMAFile(self._raw)  # noqa: SIM115 (closed with the reader)
         self._text = io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
         self._bar = ProgressBar(title or f"reading {path.name}", path.stat().st_size)
 
@@ -85,9 +85,13 @@ class TextReader:
         try:
             yield
         except UnicodeDecodeError as error:
-            raise ReadError(f"the file is not UTF-8 text ({error.reason})", source=self.source)
+            raise ReadError(
+                f"the file is not UTF-8 text ({error.reason})", source=self.source
+            ) from None
         except _READ_ERRORS as error:
-            raise ReadError(f"the file is damaged or cut short ({error})", source=self.source)
+            raise ReadError(
+                f"the file is damaged or cut short ({error})", source=self.source
+            ) from None
 
 
 class JsonStream:
@@ -160,7 +164,9 @@ class JsonStream:
                 if (open_string or error.pos + 32 > len(self._buffer)) and self._more():
                     continue
                 if self._ended and (open_string or error.pos + 32 > len(self._buffer)):
-                    raise self.fail(f"the file ends too early or is not JSON ({error.msg})")
+                    raise self.fail(
+                        f"the file ends too early or is not JSON ({error.msg})"
+                    ) from None
                 raise self.fail(f"not JSON: {error.msg}", error.pos) from None
             except RecursionError:
                 raise self.fail("not JSON of this kind: nested too deeply") from None
@@ -197,22 +203,17 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
     """A file to write that takes its place only when it is complete.
 
     Compressed when the name ends in .gz, .bz2 or .xz (the same bytes for the same content). When
-    the work fails, an older file of that name stays as it was.
+    the work fails, an older file of that name stays as it was. Raises WriteError when there is no
+    place or no right to write.
     """
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    temporary = ""
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.fchmod(handle, 0o666 & ~_umask())
         with os.fdopen(handle, "wb") as raw, contextlib.ExitStack() as stack:
-            file: IO[bytes] = raw
-            if path.suffix == ".gz":
-                zipped = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
-                file = cast(IO[bytes], stack.enter_context(zipped))
-            elif path.suffix == ".bz2":
-                file = stack.enter_context(bz2.BZ2File(raw, "wb"))
-            elif path.suffix == ".xz":
-                file = stack.enter_context(lzma.LZMAFile(raw, "wb"))
+            file = _compressing(raw, path.suffix, stack)
             if binary:
                 yield file
             else:
@@ -221,10 +222,24 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
                 text.flush()
                 text.detach()  # type: ignore[attr-defined]
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
+        if isinstance(error, OSError):
+            reason = error.strerror or str(error)
+            raise WriteError(f"{path}: cannot be written: {reason}") from error
         raise
+
+
+def _compressing(raw: IO[bytes], suffix: str, stack: contextlib.ExitStack) -> IO[bytes]:
+    if suffix == ".gz":
+        zipped = gzip.GzipFile(filename="", fileobj=raw, mode="wb", mtime=0)
+        return cast(IO[bytes], stack.enter_context(zipped))
+    if suffix == ".bz2":
+        return stack.enter_context(bz2.BZ2File(raw, "wb"))
+    if suffix == ".xz":
+        return stack.enter_context(lzma.LZMAFile(raw, "wb"))
+    return raw
 
 
 def _umask() -> int:

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from kb.arrays import view
+
 Arrays = dict[str, npt.NDArray[np.generic]]
 
 
@@ -19,10 +21,10 @@ class StringTable:
     """
 
     def __init__(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
-        self._bytes = memoryview(np.ascontiguousarray(arrays["text_bytes"]))
-        self._starts = memoryview(np.ascontiguousarray(arrays["text_starts"]))
-        self._bucket_starts = memoryview(np.ascontiguousarray(arrays["text_bucket_starts"]))
-        self._buckets = memoryview(np.ascontiguousarray(arrays["text_buckets"]))
+        self._bytes = view(arrays["text_bytes"])
+        self._starts = view(arrays["text_starts"])
+        self._bucket_starts = view(arrays["text_bucket_starts"])
+        self._buckets = view(arrays["text_buckets"])
         self._mask = len(self._bucket_starts) - 2
 
     def __len__(self) -> int:

@@ -10,7 +10,7 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from kb.errors import ValueReadError
 
@@ -195,16 +195,21 @@ def compares(fact: Value, operator: Operator, constant: Value) -> bool:
         return fact.unit == constant.unit and _ordered(fact.number, operator, constant.number)
     if isinstance(fact, Date) and isinstance(constant, Date):
         return _ordered(
-            (fact.year, fact.month, fact.day), operator, (constant.year, constant.month, constant.day)
+            (fact.year, fact.month, fact.day),
+            operator,
+            (constant.year, constant.month, constant.day),
         )
     if isinstance(fact, Year) and isinstance(constant, Date) and operator in ("=", "!="):
         return operator == "!="  # a year is never a day
     return _ordered(fact.year, operator, constant.year)
 
 
-def _ordered(left: object, operator: Operator, right: object) -> bool:
+def _ordered(left: Any, operator: Operator, right: Any) -> bool:
+    result: bool
     if operator == "=":
-        return left == right
-    if operator == "!=":
-        return left != right
-    return left < right if operator == "<" else left > right  # type: ignore[operator]
+        result = left == right
+    elif operator == "!=":
+        result = left != right
+    else:
+        result = left < right if operator == "<" else left > right
+    return result

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from kb.arrays import Interval
+from kb.arrays import Interval, view
 from kb.strings import StringTable
 from kb.values import Condition, Date, Quantity, Time, Value, Year
 
@@ -34,14 +34,12 @@ def time_of_code(code: int) -> Time:
 class ValueTable:
     """Read-only values 0..n-1; see the module's text for their order."""
 
-    def __init__(
-        self, arrays: Mapping[str, npt.NDArray[np.generic]], strings: StringTable
-    ) -> None:
+    def __init__(self, arrays: Mapping[str, npt.NDArray[np.generic]], strings: StringTable) -> None:
         self._strings = strings
-        self._texts = memoryview(np.ascontiguousarray(arrays["value_text"]))
-        self._units = memoryview(np.ascontiguousarray(arrays["value_unit"]))
-        self._numbers = memoryview(np.ascontiguousarray(arrays["value_number"]))
-        self._times = memoryview(np.ascontiguousarray(arrays["value_time"]))
+        self._texts = view(arrays["value_text"])
+        self._units = view(arrays["value_unit"])
+        self._numbers = view(arrays["value_number"])
+        self._times = view(arrays["value_time"])
         self.first_quantity = len(self._texts)
         self.first_time = self.first_quantity + len(self._units)
 

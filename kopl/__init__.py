@@ -4,8 +4,8 @@ from kb.conflict import refuse_foreign_package
 
 refuse_foreign_package()
 
-from importlib import import_module  # noqa: E402
-from typing import TYPE_CHECKING, Any  # noqa: E402
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kopl.answers import published_equal, same_answer

@@ -20,8 +20,12 @@ class Located:
     __slots__ = ("_ids", "by_object", "facts", "kb", "table")
 
     def __init__(
-        self, kb: KnowledgeBase, ids: Ids | None, facts: Ids = EMPTY,
-        table: FactTable | None = None, by_object: bool = False,
+        self,
+        kb: KnowledgeBase,
+        ids: Ids | None,
+        facts: Ids = EMPTY,
+        table: FactTable | None = None,
+        by_object: bool = False,
     ) -> None:
         self.kb, self._ids = kb, ids
         self.facts, self.table, self.by_object = facts, table, by_object

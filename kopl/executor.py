@@ -122,8 +122,12 @@ class Executor:
         steps = _trace(check(call), outcomes, shown) if trace else None
         return Result(call, denotation, ms, steps, self.kb)
 
-    def run_many(self, programs: Iterable[Program]) -> Iterator[Result | ProgramError]:
+    def run_many(
+        self, programs: Iterable[Program | ProgramError]
+    ) -> Iterator[Result | ProgramError]:
         """The results in order; a program that fails gives its error and the rest go on.
+
+        An error in place of a program (one that a reader met) is handed on.
 
         Equal calls of different programs are executed once, so ``ms`` of a later program does not
         hold what an earlier one paid.
@@ -131,6 +135,9 @@ class Executor:
         shared: dict[Call, Outcome] = {}
         weight = 0
         for program in programs:
+            if isinstance(program, ProgramError):
+                yield program
+                continue
             begin = time.perf_counter()
             try:
                 call = read(program, max_depth=self.limits.depth)
@@ -188,7 +195,11 @@ def _trace(steps: list[Step], outcomes: list[Outcome], shown: int) -> list[Trace
             strings = _first_strings(outcome, shown)
         result.append(
             TraceStep(
-                number, step.function.name, step.inputs, step.call.arguments, len(outcome),
+                number,
+                step.function.name,
+                step.inputs,
+                step.call.arguments,
+                len(outcome),
                 strings[:shown],
             )
         )

@@ -54,8 +54,15 @@ SPELLINGS: dict[str, Function] = {}
 
 
 def declare(
-    name: str, inputs: Iterable[Type] = (), arguments: Iterable[tuple[str, Kind]] = (), *,
-    output: Type, skill: str | None = None, doc: str, example: str, published: str | None = None,
+    name: str,
+    inputs: Iterable[Type] = (),
+    arguments: Iterable[tuple[str, Kind]] = (),
+    *,
+    output: Type,
+    skill: str | None = None,
+    doc: str,
+    example: str,
+    published: str | None = None,
 ) -> Function:
     """Add a function to the language."""
     function = Function(
@@ -75,78 +82,127 @@ _YEAR = _DATE = ("value", Kind.TIME)
 # --- locating ---------------------------------------------------------------------------------
 
 FIND_ALL = declare(
-    "FindAll", output=E,
+    "FindAll",
+    output=E,
     doc="All entities of the knowledge base, no concepts.",
     example='Count(FilterConcept(FindAll(), "country"))',
 )
 FIND = declare(
-    "Find", (), [("name", Kind.NAME)], output=E,
+    "Find",
+    (),
+    [("name", Kind.NAME)],
+    output=E,
     doc="The entities and the concepts with that name.",
     example='QueryAttr(Find("Norway"), "population")',
 )
 FILTER_CONCEPT = declare(
-    "FilterConcept", [E], [("concept", Kind.CONCEPT)], output=E, skill="multi-hop",
+    "FilterConcept",
+    [E],
+    [("concept", Kind.CONCEPT)],
+    output=E,
+    skill="multi-hop",
     doc="The entities that are instances of the concept or of one below it; keeps no facts.",
     example='QueryName(FilterConcept(Find("Georgia"), "country"))',
 )
 FILTER_STR = declare(
-    "FilterStr", [E], [_KEY, _STRING], output=F, skill="multi-hop",
+    "FilterStr",
+    [E],
+    [_KEY, _STRING],
+    output=F,
+    skill="multi-hop",
     doc="The entities with a fact of the key whose value is the string; those facts.",
     example='QueryName(FilterStr(FindAll(), "country code", "NO"))',
 )
 FILTER_NUM = declare(
-    "FilterNum", [E], [_KEY, _NUMBER, _OP], output=F, skill="multi-hop",
+    "FilterNum",
+    [E],
+    [_KEY, _NUMBER, _OP],
+    output=F,
+    skill="multi-hop",
     doc="The entities with a quantity of the key, in the same unit, that compares so; those facts.",
     example='QueryName(FilterNum(FindAll(), "area", "300000 square kilometre", ">"))',
 )
 FILTER_YEAR = declare(
-    "FilterYear", [E], [_KEY, _YEAR, _OP], output=F, skill="multi-hop",
+    "FilterYear",
+    [E],
+    [_KEY, _YEAR, _OP],
+    output=F,
+    skill="multi-hop",
     doc="The entities with a year or day of the key that compares so to the constant; those facts.",
     example='QueryName(FilterYear(FindAll(), "date of birth", "1980", "="))',
 )
 FILTER_DATE = declare(
-    "FilterDate", [E], [_KEY, _DATE, _OP], output=F, skill="multi-hop",
+    "FilterDate",
+    [E],
+    [_KEY, _DATE, _OP],
+    output=F,
+    skill="multi-hop",
     doc="The same as FilterYear; by custom the constant is a day.",
     example='QueryName(FilterDate(FindAll(), "date of birth", "1980-06-01", "<"))',
 )
 QFILTER_STR = declare(
-    "QFilterStr", [F], [_QKEY, _STRING], output=F, skill="qualifier",
+    "QFilterStr",
+    [F],
+    [_QKEY, _STRING],
+    output=F,
+    skill="qualifier",
     doc="Of the facts carried, those with a qualifier that is the string; the entities they give.",
     example='QueryName(QFilterStr(Relate(Find("Norway"), "head of state", "forward"), '
     '"title", "king"))',
 )
 QFILTER_NUM = declare(
-    "QFilterNum", [F], [_QKEY, _NUMBER, _OP], output=F, skill="qualifier",
+    "QFilterNum",
+    [F],
+    [_QKEY, _NUMBER, _OP],
+    output=F,
+    skill="qualifier",
     doc="Of the facts carried, those with a quantity as qualifier, in the unit, that compares so.",
     example='QueryName(QFilterNum(Relate(Find("Norway"), "shares border with", "forward"), '
     '"length", "1000 kilometre", ">"))',
 )
 QFILTER_YEAR = declare(
-    "QFilterYear", [F], [_QKEY, _YEAR, _OP], output=F, skill="qualifier",
+    "QFilterYear",
+    [F],
+    [_QKEY, _YEAR, _OP],
+    output=F,
+    skill="qualifier",
     doc="Of the facts carried, those with a year or day as qualifier that compares so.",
     example='QueryName(QFilterYear(Relate(Find("Norway"), "head of state", "forward"), '
     '"start time", "1991", "="))',
 )
 QFILTER_DATE = declare(
-    "QFilterDate", [F], [_QKEY, _DATE, _OP], output=F, skill="qualifier",
+    "QFilterDate",
+    [F],
+    [_QKEY, _DATE, _OP],
+    output=F,
+    skill="qualifier",
     doc="The same as QFilterYear; by custom the constant is a day.",
     example='QueryName(QFilterDate(Relate(Find("Norway"), "head of state", "forward"), '
     '"start time", "1991-01-17", "="))',
 )
 RELATE = declare(
-    "Relate", [E], [("relation", Kind.RELATION), ("direction", Kind.DIRECTION)], output=F,
+    "Relate",
+    [E],
+    [("relation", Kind.RELATION), ("direction", Kind.DIRECTION)],
+    output=F,
     skill="multi-hop",
     doc="From every entity: forward the objects of the relation, backward the subjects; the facts.",
     example='QueryName(Relate(Find("Norway"), "capital", "forward"))',
 )
 AND = declare(
-    "And", [E, E], output=E, skill="logical",
+    "And",
+    [E, E],
+    output=E,
+    skill="logical",
     doc="The entities in both sets; keeps no facts.",
     example='QueryName(And(Relate(Find("Norway"), "shares border with", "forward"), '
     'Relate(Find("Finland"), "shares border with", "forward")))',
 )
 OR = declare(
-    "Or", [E, E], output=E, skill="logical",
+    "Or",
+    [E, E],
+    output=E,
+    skill="logical",
     doc="The entities in either set; keeps no facts.",
     example='Count(Or(Relate(Find("Norway"), "shares border with", "forward"), '
     'Relate(Find("Finland"), "shares border with", "forward")))',
@@ -155,70 +211,113 @@ OR = declare(
 # --- asking -----------------------------------------------------------------------------------
 
 QUERY_NAME = declare(
-    "QueryName", [E], output=Type.NAMES, published="What",
+    "QueryName",
+    [E],
+    output=Type.NAMES,
+    published="What",
     doc="The names of the entities.",
     example='QueryName(Relate(Find("Oslo"), "capital", "backward"))',
 )
 COUNT = declare(
-    "Count", [E], output=Type.NUMBER, skill="count",
+    "Count",
+    [E],
+    output=Type.NUMBER,
+    skill="count",
     doc="The number of different entities.",
     example='Count(Relate(Find("Norway"), "shares border with", "forward"))',
 )
 QUERY_ATTR = declare(
-    "QueryAttr", [E], [_KEY], output=V,
+    "QueryAttr",
+    [E],
+    [_KEY],
+    output=V,
     doc="The different values of the key.",
     example='QueryAttr(Find("Oslo"), "population")',
 )
 QUERY_ATTR_UNDER_CONDITION = declare(
-    "QueryAttrUnderCondition", [E], [_KEY, _QKEY, ("qvalue", Kind.ANY_VALUE)], output=V,
+    "QueryAttrUnderCondition",
+    [E],
+    [_KEY, _QKEY, ("qvalue", Kind.ANY_VALUE)],
+    output=V,
     skill="qualifier",
     doc="The different values of those facts of the key that have a qualifier equal to the value.",
     example='QueryAttrUnderCondition(Find("Norway"), "population", "point in time", "2019")',
 )
 QUERY_RELATION = declare(
-    "QueryRelation", [E, E], output=Type.RELATIONS,
+    "QueryRelation",
+    [E, E],
+    output=Type.RELATIONS,
     doc="The different relations that lead from an entity of the first set to one of the second.",
     example='QueryRelation(Find("Norway"), Find("Oslo"))',
 )
 SELECT_BETWEEN = declare(
-    "SelectBetween", [E, E], [_KEY, ("op", Kind.COMPARATIVE)], output=Type.NAMES,
+    "SelectBetween",
+    [E, E],
+    [_KEY, ("op", Kind.COMPARATIVE)],
+    output=Type.NAMES,
     skill="comparison",
     doc="The name of the entity with the greater or less quantity, in a unit that both sets have.",
     example='SelectBetween(Find("Norway"), Find("Finland"), "area", "greater")',
 )
 SELECT_AMONG = declare(
-    "SelectAmong", [E], [_KEY, ("op", Kind.EXTREME)], output=Type.NAMES, skill="comparison",
+    "SelectAmong",
+    [E],
+    [_KEY, ("op", Kind.EXTREME)],
+    output=Type.NAMES,
+    skill="comparison",
     doc="The name of the entity with the extreme quantity, in the unit that most facts have.",
     example='SelectAmong(FilterConcept(FindAll(), "country"), "area", "largest")',
 )
 VERIFY_STR = declare(
-    "VerifyStr", [V], [_STRING], output=Type.TRUTH, skill="verify",
+    "VerifyStr",
+    [V],
+    [_STRING],
+    output=Type.TRUTH,
+    skill="verify",
     doc="Whether some value is the string.",
     example='VerifyStr(QueryAttr(Find("Norway"), "country code"), "NO")',
 )
 VERIFY_NUM = declare(
-    "VerifyNum", [V], [_NUMBER, _OP], output=Type.TRUTH, skill="verify",
+    "VerifyNum",
+    [V],
+    [_NUMBER, _OP],
+    output=Type.TRUTH,
+    skill="verify",
     doc="Whether some value is a quantity in the unit that compares so.",
     example='VerifyNum(QueryAttr(Find("Norway"), "area"), "300000 square kilometre", ">")',
 )
 VERIFY_YEAR = declare(
-    "VerifyYear", [V], [_YEAR, _OP], output=Type.TRUTH, skill="verify",
+    "VerifyYear",
+    [V],
+    [_YEAR, _OP],
+    output=Type.TRUTH,
+    skill="verify",
     doc="Whether some value is a year or day that compares so.",
     example='VerifyYear(QueryAttr(Find("Edvard Munch"), "date of birth"), "1863", "=")',
 )
 VERIFY_DATE = declare(
-    "VerifyDate", [V], [_DATE, _OP], output=Type.TRUTH, skill="verify",
+    "VerifyDate",
+    [V],
+    [_DATE, _OP],
+    output=Type.TRUTH,
+    skill="verify",
     doc="The same as VerifyYear; by custom the constant is a day.",
     example='VerifyDate(QueryAttr(Find("Edvard Munch"), "date of birth"), "1863-12-12", "=")',
 )
 QUERY_ATTR_QUALIFIER = declare(
-    "QueryAttrQualifier", [E], [_KEY, ("value", Kind.ANY_VALUE), _QKEY], output=Q,
+    "QueryAttrQualifier",
+    [E],
+    [_KEY, ("value", Kind.ANY_VALUE), _QKEY],
+    output=Q,
     skill="qualifier",
     doc="The different values of the qualifier on facts whose key and value are these.",
     example='QueryAttrQualifier(Find("Norway"), "population", "5347896", "point in time")',
 )
 QUERY_RELATION_QUALIFIER = declare(
-    "QueryRelationQualifier", [E, E], [("relation", Kind.RELATION), _QKEY], output=Q,
+    "QueryRelationQualifier",
+    [E, E],
+    [("relation", Kind.RELATION), _QKEY],
+    output=Q,
     skill="qualifier",
     doc="The different values of the qualifier on facts of the relation from the first to the "
     "second set.",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kb import KnowledgeBase
+from kb.errors import ValueReadError
 from kb.search import suggest
 from kb.store import NameKind
-from kb.values import ValueReadError, read_quantity
+from kb.values import read_quantity
 from kopl.program import Call, post_order
 from kopl.types import Kind
 

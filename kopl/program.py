@@ -21,6 +21,7 @@ class Call:
     arguments: tuple[str, ...]
     size: int
     depth: int
+    _hash: int
 
     def __init__(
         self, function: Function, inputs: tuple[Call, ...] = (), arguments: tuple[str, ...] = ()
@@ -36,22 +37,16 @@ class Call:
                 depth = part.depth
         put(self, "size", size)
         put(self, "depth", depth + 1)
-        put(self, "_hash", None)
+        put(self, "_hash", hash((function.name, arguments, *[part._hash for part in inputs])))
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError("a program cannot be changed; build a new one")
 
-    __delattr__ = __setattr__  # type: ignore[assignment]
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError("a program cannot be changed; build a new one")
 
     def __hash__(self) -> int:
-        if self._hash is None:  # type: ignore[has-type]
-            # Inputs first, without recursion: a program may be deep.
-            for call in post_order(self):
-                if call._hash is None:
-                    parts = tuple(part._hash for part in call.inputs)
-                    found = hash((call.function.name, call.arguments, parts))
-                    object.__setattr__(call, "_hash", found)
-        return self._hash  # type: ignore[no-any-return]
+        return self._hash
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Call):

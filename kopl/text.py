@@ -37,6 +37,8 @@ def read(program: str | Sequence[Any] | Call, *, max_depth: int = MAX_DEPTH) -> 
         call = read_json(program)
     else:
         start = program.lstrip()
+        if not start:
+            raise ParseError("the program is empty")
         if start.startswith("["):
             call = read_json(program)
         elif _is_serialised(start):
@@ -133,8 +135,6 @@ def read_nested(text: str, *, max_depth: int = MAX_DEPTH) -> Call:
     """The program in the nested spelling; raises ParseError with line, column and a hint."""
     from lark.exceptions import UnexpectedInput, VisitError
 
-    if not text.strip():
-        raise ParseError("the program is empty")
     if text.count("(") > max_depth and (depth := _nesting(text)) > max_depth:
         raise LimitError(f"the program is {depth} calls deep; the limit is {max_depth}")
     try:
@@ -148,6 +148,7 @@ def read_nested(text: str, *, max_depth: int = MAX_DEPTH) -> Call:
     return call
 
 
+_WORD_HERE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*\(")
 _WORD_BEFORE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*$")
 
 
@@ -156,20 +157,25 @@ def _explain(text: str, error: Any) -> str:
     at = getattr(error, "pos_in_stream", None)
     if at is None or at < 0 or at > len(text):
         at = len(text)
-    line = text.count("\n", 0, at) + 1
-    column = at - (text.rfind("\n", 0, at) + 1) + 1
-    where = f"line {line}, column {column}" if line > 1 else f"column {column}"
     found = text[at : at + 1]
-    ended = not found or getattr(getattr(error, "token", None), "type", "") == "$END"
-    if found == "(" and (word := _WORD_BEFORE.search(text[:at])):
-        return f"{where}: {_unknown_function(word[1])}"
-    if ended:
+    # An unknown function is read as a bare text; the parenthesis behind it is the surprise.
+    word = _WORD_BEFORE.search(text, 0, at) if found == "(" else _WORD_HERE.match(text, at)
+    if word:
+        return f"{_where(text, word.start())}: {_unknown_function(word[1])}"
+    if not found or getattr(getattr(error, "token", None), "type", "") == "$END":
         missing = text.count("(") - text.count(")")
         hint = f"; {missing} closing parenthesis missing" if missing > 0 else ""
-        return f"{where}: the program ends too early{hint}"
+        return f"{_where(text, at)}: the program ends too early{hint}"
     if found in "\"'":
-        return f"{where}: a quoted text does not end, or a comma is missing before it"
-    return f"{where}: {found!r} was not expected here, near {text[max(0, at - 15) : at + 10]!r}"
+        return f"{_where(text, at)}: a quoted text does not end, or a comma is missing before it"
+    near = text[max(0, at - 15) : at + 10]
+    return f"{_where(text, at)}: {found!r} was not expected here, near {near!r}"
+
+
+def _where(text: str, at: int) -> str:
+    line = text.count("\n", 0, at) + 1
+    column = at - text.rfind("\n", 0, at)
+    return f"line {line}, column {column}" if line > 1 else f"column {column}"
 
 
 def write_nested(program: Call) -> str:

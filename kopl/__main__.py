@@ -1,0 +1,5 @@
+"""``python -m kopl`` is the command ``kopl``."""
+
+from kopl.cli import entry
+
+entry()

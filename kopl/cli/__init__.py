@@ -1,0 +1,86 @@
+"""The command line ``kopl``: one module for each command, imported when it is asked for."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module, metadata
+
+# command -> (module with add_arguments and run, what it does). Commands of packages that stand
+# above this one are named by text only: nothing here imports them until a user asks for them.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("kopl.cli.run", "run a program, or a file of programs, on a knowledge base"),
+    "translate": ("kopl.cli.translate", "write a program in another spelling or as a flow chart"),
+    "kb": ("kopl.cli.kb", "look into, check, convert and snapshot knowledge bases"),
+    "functions": ("kopl.cli.functions", "explain the functions of the language"),
+    "generate": ("generation.command", "generate questions with programs and answers"),
+    "ask": ("parsers.command", "answer a question with a trained parser"),
+}
+
+
+def version() -> str:
+    """The installed version, or "unknown" in a checkout that is not installed."""
+    try:
+        return metadata.version("kopl-toolkit")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+class _Version(argparse.Action):
+    """Prints the version; looked up only then, because reading metadata takes time."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"kopl-toolkit {version()}")
+        parser.exit()
+
+
+def _parser(chosen: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="kopl", description="Question answering over knowledge bases by programs."
+    )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    for name, (module, sentence) in COMMANDS.items():
+        command = commands.add_parser(name, help=sentence, description=sentence.capitalize() + ".")
+        if name == chosen:
+            found = import_module(module)
+            found.add_arguments(command)
+            command.set_defaults(run=found.run)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; 0 when all went well, 1 when a program failed, 2 for wrong usage."""
+    from kb.errors import KoplError
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    chosen = next((a for a in arguments if not a.startswith("-")), None)
+    try:
+        parsed = _parser(chosen).parse_args(arguments)
+        status: int = parsed.run(parsed)
+        sys.stdout.flush()
+        return status
+    except KoplError as error:
+        print(f"kopl: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader went away, as in `kopl … | head`; leave nothing for the interpreter to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except KeyboardInterrupt:
+        print("kopl: interrupted", file=sys.stderr)
+        return 130
+
+
+def entry() -> None:
+    """The console script."""
+    try:
+        sys.exit(main())
+    except ImportError as error:
+        print(f"kopl: {error}", file=sys.stderr)
+        sys.exit(2)

@@ -1,0 +1,145 @@
+"""``kopl run``: one program, or a file of them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from kb.errors import ReadError
+from kopl.cli.common import add_kb, open_kb, print_table, program_text
+from kopl.errors import ParseError, ProgramError
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_kb(parser, option=True)
+    parser.add_argument("--strict", action="store_true", help="ambiguous comparisons are errors")
+    parser.add_argument("--trace", action="store_true", help="show the value after every call")
+    parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help="seconds for one program")
+    parser.add_argument("--max-ids", type=_count, metavar="N", help="ids that one call may give")
+    parser.add_argument("--max-depth", type=_count, metavar="N", help="calls inside one another")
+    parser.add_argument(
+        "--programs",
+        metavar="FILE",
+        help="JSON lines (or a JSON list) of objects with a field 'program' in any spelling",
+    )
+    parser.add_argument(
+        "program", nargs="?", metavar="PROGRAM", help="any spelling; '-': standard input; @FILE"
+    )
+    parser.set_defaults(parser=parser)
+
+
+def _seconds(text: str) -> float:
+    seconds = float(text)
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError("a number of seconds above 0 was expected")
+    return seconds
+
+
+def _count(text: str) -> int:
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError("a number above 0 was expected")
+    return count
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    if (arguments.program is None) == (arguments.programs is None):
+        arguments.parser.error("give either PROGRAM or --programs FILE")
+    if arguments.programs and arguments.trace:
+        arguments.parser.error("--trace goes with one PROGRAM")
+    from kopl.executor import Executor, Limits
+
+    given = {"seconds": arguments.timeout, "ids": arguments.max_ids, "depth": arguments.max_depth}
+    limits = Limits(**{name: value for name, value in given.items() if value is not None})
+    text = None if arguments.program is None else program_text(arguments.program)
+    executor = Executor(open_kb(arguments), strict=arguments.strict, limits=limits)
+    if text is None:
+        return _run_file(executor, arguments)
+    try:
+        result = executor.run(text, trace=arguments.trace)
+    except ProgramError as error:
+        _print_error(error, arguments.json)
+        return 1
+    if arguments.json:
+        print(json.dumps(_with_trace(result), ensure_ascii=False))
+        return 0
+    if result.trace:
+        rows = [
+            (f"#{step.number}", step.text, step.count, _listed(step.shown, step.count))
+            for step in result.trace
+        ]
+        print_table(("call", "", "values", "first of them"), rows)
+    for string in result.denotation:
+        print(string)
+    if not result.denotation:
+        print("(empty denotation)", file=sys.stderr)
+    for hint in result.hints:
+        print(f"kopl: {hint}", file=sys.stderr)
+    return 0
+
+
+def _with_trace(result: Any) -> dict[str, Any]:
+    shown: dict[str, Any] = result.to_json()
+    if result.trace:
+        shown["trace"] = [
+            {"call": step.number, "text": step.text, "count": step.count, "shown": step.shown}
+            for step in result.trace
+        ]
+    if not result.denotation and result.hints:
+        shown["hints"] = result.hints
+    return shown
+
+
+def _listed(strings: list[str], count: int) -> str:
+    more = f" … ({count} in all)" if count > len(strings) else ""
+    return "; ".join(strings) + more
+
+
+def error_json(error: ProgramError) -> dict[str, Any]:
+    """The object that ``--json`` prints for a program that failed."""
+    return {"error": {"kind": error.kind, "message": error.message, "call": error.call}}
+
+
+def _print_error(error: ProgramError, as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(error_json(error), ensure_ascii=False))
+    else:
+        print(f"kopl: {error.kind} error: {error}", file=sys.stderr)
+
+
+def _programs(path: str) -> Iterator[Any]:
+    """The programs of a file; an object that holds none gives the error in its place."""
+    from kopl.example import read_objects
+
+    for place, item in read_objects(path):
+        if isinstance(item, ReadError):
+            yield ParseError(f"{place}: {item.message}")
+        elif not isinstance(item, dict) or not isinstance(item.get("program"), str | list):
+            yield ParseError(f"{place}: an object with a field 'program' was expected")
+        else:
+            yield item["program"]
+
+
+def _run_file(executor: Any, arguments: argparse.Namespace) -> int:
+    programs = failed = 0
+    for result in executor.run_many(_programs(arguments.programs)):
+        programs += 1
+        if isinstance(result, ProgramError):
+            failed += 1
+            if arguments.json:
+                _print_error(result, True)
+            else:
+                print(f"error: {result.kind}: {result}")
+        elif arguments.json:
+            print(json.dumps(result.to_json(), ensure_ascii=False))
+        else:
+            print("; ".join(result.denotation))
+    if failed:
+        print(f"kopl: {failed} of {programs} programs failed", file=sys.stderr)
+    return 1 if failed else 0
