@@ -66,23 +66,14 @@ def _cycles(kb: KnowledgeBase) -> Iterator[Problem]:
             )
 
 
-def _kind(value: Value) -> str:
-    if isinstance(value, str):
-        return "string"
-    return "quantity" if isinstance(value, Quantity) else "time"
-
-
 def _mixed_keys(kb: KnowledgeBase) -> Iterator[Problem]:
     """Keys, of literal facts and of qualifiers, that have several types or units."""
-    qualifier_key = np.asarray(kb.arrays["qualifier_key"], np.int32)
-    qualifier_value = np.asarray(kb.arrays["qualifier_value"], np.int32)
-    for at, key in enumerate(kb.keys):
-        facts = kb.literals.of_predicate(at)
-        for what, numbers in (
-            ("keys", kb.literals.object[facts]),
-            ("qualifier keys", qualifier_value[qualifier_key == at]),
-        ):
-            values = [kb.values[n] for n in numbers.tolist()]
+    for what, keys in (
+        ("keys", kb.values_of_keys()),
+        ("qualifier keys", kb.qualifier_values_of()),
+    ):
+        for key, numbers in keys.items():
+            values = [kb.values[number] for number in numbers.tolist()]
             kinds = Counter(map(_kind, values))
             if len(kinds) > 1:
                 listed = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
@@ -90,9 +81,13 @@ def _mixed_keys(kb: KnowledgeBase) -> Iterator[Problem]:
             units = Counter(v.unit for v in values if isinstance(v, Quantity))
             if len(units) > 1:
                 listed = ", ".join(f"{n} in {unit}" for unit, n in units.most_common(8))
-                yield _warn(
-                    "mixed-units", f"{what}/{key}", f"quantities in several units: {listed}"
-                )
+                yield _warn("mixed-units", f"{what}/{key}", f"several units: {listed}")
+
+
+def _kind(value: Value) -> str:
+    if isinstance(value, str):
+        return "string"
+    return "quantity" if isinstance(value, Quantity) else "time"
 
 
 def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:

@@ -38,6 +38,10 @@ class Qualifiers:
         self._keys: Ids = arrays["qualifier_key"]  # type: ignore[assignment]
         self._values: Ids = arrays["qualifier_value"]  # type: ignore[assignment]
 
+    def columns(self) -> tuple[Ids, Ids]:
+        """All (key, value) pairs of all distinct sets, as two columns."""
+        return self._keys, self._values
+
     def pairs(self, number: int) -> list[tuple[int, int]]:
         """The (key, value) pairs of a set, in the order in which they were written."""
         low, high = int(self._starts[number]), int(self._starts[number + 1])

@@ -130,13 +130,27 @@ class KnowledgeBase:
     @cached_property
     def attribute_keys(self) -> list[str]:
         """The keys that literal facts have."""
-        return [key for at, key in enumerate(self.keys) if len(self.literals.of_predicate(at))]
+        return list(self.values_of_keys())
 
     @cached_property
     def qualifier_keys(self) -> list[str]:
         """The keys that qualifiers have."""
-        used = mask_of(np.asarray(self.arrays["qualifier_key"], np.int32), len(self.keys))
-        return [key for at, key in enumerate(self.keys) if used[at]]
+        return list(self.qualifier_values_of())
+
+    def values_of_keys(self) -> dict[str, Ids]:
+        """For each attribute key the value numbers of its facts."""
+        numbers = {self.keys[at]: self.literals.of_predicate(at) for at in range(len(self.keys))}
+        return {key: self.literals.object[facts] for key, facts in numbers.items() if len(facts)}
+
+    def qualifier_values_of(self) -> dict[str, Ids]:
+        """For each qualifier key the value numbers in the distinct qualifier sets."""
+        keys, values = self.qualifier_sets.columns()
+        order = np.argsort(keys, kind="stable")
+        starts = np.searchsorted(keys[order], np.arange(len(self.keys) + 1))
+        found = {
+            key: values[order[starts[at] : starts[at + 1]]] for at, key in enumerate(self.keys)
+        }
+        return {key: numbers for key, numbers in found.items() if len(numbers)}
 
     @cached_property
     def units(self) -> list[str]:

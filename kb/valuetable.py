@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from kb.arrays import Interval, view
 from kb.strings import StringTable
-from kb.values import Condition, Date, Quantity, Time, Value, Year
+from kb.values import NO_UNIT, Condition, Date, Quantity, Time, Value, Year
 
 
 def time_code(time: Time) -> int:
@@ -54,12 +54,12 @@ class ValueTable:
             return Quantity(self._numbers[at], self._strings[self._units[at]])
         return time_of_code(self._times[number - self.first_time])
 
-    def unit_of(self, number: int) -> int:
-        """The string number of a quantity's unit, or -1 for a value that has none."""
-        if self.first_quantity <= number < self.first_time:
-            unit: int = self._units[number - self.first_quantity]
-            return unit
-        return -1
+    def form(self, number: int) -> str:
+        """The type of a value, and the unit of a quantity: "year", "quantity (metre)"."""
+        value = self[number]
+        if isinstance(value, Quantity):
+            return "quantity" if value.unit == NO_UNIT else f"quantity ({value.unit})"
+        return "string" if isinstance(value, str) else type(value).__name__.lower()
 
     def is_quantity(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """For each value number whether it is a quantity."""

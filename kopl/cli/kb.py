@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         return added
 
     info = action("info", "sizes and schema of a knowledge base")
-    info.add_argument("--json", action="store_true", help="print one JSON object")
+    info.add_argument("--json", action="store_true", help="print one JSON object, schema included")
+    info.add_argument("--schema", action="store_true", help="list all relations and keys")
     check = action("check", "every problem of a knowledge base, each with its place")
     check.add_argument("--json", action="store_true", help="print one JSON object for a problem")
     check.add_argument("--all", action="store_true", help="list more than 1,000 of a kind")
@@ -77,7 +79,6 @@ def _info(arguments: argparse.Namespace) -> int:
         "concepts": kb.concept_count,
         "relational facts": len(kb.relational),
         "literal facts": len(kb.literals),
-        "distinct qualifier sets": len(kb.arrays["qualifier_starts"]) - 2,
         "distinct values": len(kb.values),
         "relations": len(kb.relations),
         "attribute keys": len(kb.attribute_keys),
@@ -85,19 +86,29 @@ def _info(arguments: argparse.Namespace) -> int:
         "units": len(kb.units),
         "fingerprint": kb.fingerprint,
     }
-    schema = {
-        "relations": kb.relations,
-        "attribute keys": kb.attribute_keys,
-        "qualifier keys": kb.qualifier_keys,
-        "units": kb.units,
-    }
+    schema = list(_schema(kb))
     if arguments.json:
-        print(json.dumps({"sizes": sizes, "schema": schema}, ensure_ascii=False))
+        names = ("kind", "name", "facts", "values")
+        rows = [dict(zip(names, row, strict=True)) for row in schema]
+        print(json.dumps({"sizes": sizes, "schema": rows}, ensure_ascii=False))
         return 0
     print_table(("what", "how many"), list(sizes.items()))
-    for what, names in schema.items():
-        print(f"{what}: {'; '.join(names)}")
+    if arguments.schema:
+        print_table(("kind", "name", "facts", "values"), schema)
     return 0
+
+
+def _schema(kb: KnowledgeBase) -> Iterator[tuple[str, str, int, str]]:
+    """Relations, then keys with the types and units of their values, each with its facts."""
+    for number, relation in enumerate(kb.relations):
+        yield ("relation", relation, len(kb.relational.of_predicate(number)), "")
+    for kind, numbers in (
+        ("key", kb.values_of_keys()),
+        ("qualifier key", kb.qualifier_values_of()),
+    ):
+        for key, values in numbers.items():
+            forms = Counter(kb.values.form(value) for value in values.tolist())
+            yield (kind, key, len(values), ", ".join(form for form, _ in forms.most_common()))
 
 
 def _check(arguments: argparse.Namespace) -> int:
