@@ -93,7 +93,7 @@ FIND = declare(
     [("name", Kind.NAME)],
     output=E,
     doc="The entities and the concepts with that name.",
-    example='QueryAttr(Find("Norway"), "population")',
+    example='QueryAttr(Find("Norway"), "area")',
 )
 FILTER_CONCEPT = declare(
     "FilterConcept",
@@ -111,7 +111,7 @@ FILTER_STR = declare(
     output=F,
     skill="multi-hop",
     doc="The entities with a fact of the key whose value is the string; those facts.",
-    example='QueryName(FilterStr(FindAll(), "country code", "NO"))',
+    example='QueryName(FilterStr(FindAll(), "ISO 3166-1 alpha-2 code", "NO"))',
 )
 FILTER_NUM = declare(
     "FilterNum",
@@ -129,7 +129,7 @@ FILTER_YEAR = declare(
     output=F,
     skill="multi-hop",
     doc="The entities with a year or day of the key that compares so to the constant; those facts.",
-    example='QueryName(FilterYear(FindAll(), "date of birth", "1980", "="))',
+    example='QueryName(FilterYear(FindAll(), "date of independence", "1917", "="))',
 )
 FILTER_DATE = declare(
     "FilterDate",
@@ -138,7 +138,7 @@ FILTER_DATE = declare(
     output=F,
     skill="multi-hop",
     doc="The same as FilterYear; by custom the constant is a day.",
-    example='QueryName(FilterDate(FindAll(), "date of birth", "1980-06-01", "<"))',
+    example='QueryName(FilterDate(FindAll(), "date of independence", "1917-12-06", "="))',
 )
 QFILTER_STR = declare(
     "QFilterStr",
@@ -148,7 +148,7 @@ QFILTER_STR = declare(
     skill="qualifier",
     doc="Of the facts carried, those with a qualifier that is the string; the entities they give.",
     example='QueryName(QFilterStr(Relate(Find("Norway"), "head of state", "forward"), '
-    '"title", "king"))',
+    '"position held", "King"))',
 )
 QFILTER_NUM = declare(
     "QFilterNum",
@@ -158,7 +158,7 @@ QFILTER_NUM = declare(
     skill="qualifier",
     doc="Of the facts carried, those with a quantity as qualifier, in the unit, that compares so.",
     example='QueryName(QFilterNum(Relate(Find("Norway"), "shares border with", "forward"), '
-    '"length", "1000 kilometre", ">"))',
+    '"length", "700 kilometre", ">"))',
 )
 QFILTER_YEAR = declare(
     "QFilterYear",
@@ -232,7 +232,7 @@ QUERY_ATTR = declare(
     [_KEY],
     output=V,
     doc="The different values of the key.",
-    example='QueryAttr(Find("Oslo"), "population")',
+    example='QueryAttr(Find("Finland"), "date of independence")',
 )
 QUERY_ATTR_UNDER_CONDITION = declare(
     "QueryAttrUnderCondition",
@@ -241,7 +241,7 @@ QUERY_ATTR_UNDER_CONDITION = declare(
     output=V,
     skill="qualifier",
     doc="The different values of those facts of the key that have a qualifier equal to the value.",
-    example='QueryAttrUnderCondition(Find("Norway"), "population", "point in time", "2019")',
+    example='QueryAttrUnderCondition(Find("Norway"), "population", "point in time", "2007")',
 )
 QUERY_RELATION = declare(
     "QueryRelation",
@@ -266,7 +266,7 @@ SELECT_AMONG = declare(
     output=Type.NAMES,
     skill="comparison",
     doc="The name of the entity with the extreme quantity, in the unit that most facts have.",
-    example='SelectAmong(FilterConcept(FindAll(), "country"), "area", "largest")',
+    example='SelectAmong(FilterConcept(FindAll(), "sovereign state"), "area", "largest")',
 )
 VERIFY_STR = declare(
     "VerifyStr",
@@ -275,7 +275,7 @@ VERIFY_STR = declare(
     output=Type.TRUTH,
     skill="verify",
     doc="Whether some value is the string.",
-    example='VerifyStr(QueryAttr(Find("Norway"), "country code"), "NO")',
+    example='VerifyStr(QueryAttr(Find("Norway"), "ISO 3166-1 alpha-2 code"), "NO")',
 )
 VERIFY_NUM = declare(
     "VerifyNum",
@@ -293,7 +293,7 @@ VERIFY_YEAR = declare(
     output=Type.TRUTH,
     skill="verify",
     doc="Whether some value is a year or day that compares so.",
-    example='VerifyYear(QueryAttr(Find("Edvard Munch"), "date of birth"), "1863", "=")',
+    example='VerifyYear(QueryAttr(Find("Finland"), "date of independence"), "1917", "=")',
 )
 VERIFY_DATE = declare(
     "VerifyDate",
@@ -302,7 +302,7 @@ VERIFY_DATE = declare(
     output=Type.TRUTH,
     skill="verify",
     doc="The same as VerifyYear; by custom the constant is a day.",
-    example='VerifyDate(QueryAttr(Find("Edvard Munch"), "date of birth"), "1863-12-12", "=")',
+    example='VerifyDate(QueryAttr(Find("Finland"), "date of independence"), "1918-01-01", "<")',
 )
 QUERY_ATTR_QUALIFIER = declare(
     "QueryAttrQualifier",
@@ -311,7 +311,7 @@ QUERY_ATTR_QUALIFIER = declare(
     output=Q,
     skill="qualifier",
     doc="The different values of the qualifier on facts whose key and value are these.",
-    example='QueryAttrQualifier(Find("Norway"), "population", "5347896", "point in time")',
+    example='QueryAttrQualifier(Find("Norway"), "population", "4627926", "point in time")',
 )
 QUERY_RELATION_QUALIFIER = declare(
     "QueryRelationQualifier",
