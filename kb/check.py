@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from kb.load import READERS, format_of, locate
 from kb.problems import Problem, Problems
 from kb.snapshot import read_snapshot
 from kb.store import KnowledgeBase
-from kb.values import Date, Quantity, Value, read_time
+from kb.values import Quantity, Value, read_time
 
 
 def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
@@ -90,15 +91,19 @@ def _kind(value: Value) -> str:
     return "quantity" if isinstance(value, Quantity) else "time"
 
 
+# Only the full form of a day: identifiers such as 7440-01-9 look like dates otherwise.
+_WRITTEN_DAY = re.compile(r"-?[0-9]{4}([-/])[0-9]{2}\1[0-9]{2}")
+
+
 def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:
     for number in range(kb.values.first_quantity):
         text = kb.values[number]
         assert isinstance(text, str)
-        try:
-            day = read_time(text)
-        except ValueReadError:
+        if not _WRITTEN_DAY.fullmatch(text):
             continue
-        if not isinstance(day, Date):
+        try:
+            read_time(text)
+        except ValueReadError:
             continue
         facts = np.flatnonzero(kb.literals.object == number).tolist()
         for fact in facts:
