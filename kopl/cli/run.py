@@ -5,12 +5,15 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kb.errors import ReadError
 from kopl.cli.common import add_kb, open_kb, print_table, program_text
 from kopl.errors import ParseError, ProgramError
+
+if TYPE_CHECKING:
+    from kopl.executor import TraceStep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,11 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(json.dumps(_with_trace(result), ensure_ascii=False))
         return 0
     if result.trace:
-        rows = [
-            (f"#{step.number}", step.text, step.count, _listed(step.shown, step.count))
-            for step in result.trace
-        ]
-        print_table(("call", "", "values", "first of them"), rows)
+        print_trace(result.trace)
     for string in result.denotation:
         print(string)
     if not result.denotation:
@@ -82,6 +81,15 @@ def run(arguments: argparse.Namespace) -> int:
     for hint in result.hints:
         print(f"kopl: {hint}", file=sys.stderr)
     return 0
+
+
+def print_trace(trace: Sequence[TraceStep]) -> None:
+    """The value after every call, as a table."""
+    rows = [
+        (f"#{step.number}", step.text, step.count, _listed(step.shown, step.count))
+        for step in trace
+    ]
+    print_table(("call", "", "values", "first of them"), rows)
 
 
 def _with_trace(result: Any) -> dict[str, Any]:

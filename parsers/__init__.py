@@ -1,0 +1,1 @@
+"""Parsers: from a question to a program that runs. Importing this package does not import torch."""

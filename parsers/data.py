@@ -1,0 +1,132 @@
+"""Examples as tensors: token numbers, steps, and which actions each step allows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from kb import KnowledgeBase
+from kopl.example import Example
+from parsers.target import POINTERS, SLOTS, Actions, NotExpressible, Step, steps_of
+from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape
+
+SLOT_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
+IGNORED = -100
+
+
+@dataclass(frozen=True)
+class Item:
+    """An example ready for training, with the question's tokens and the program's steps."""
+
+    example: Example
+    question: Question
+    steps: tuple[Step, ...]
+
+
+def prepare(
+    examples: Sequence[Example], actions: Actions, kb: KnowledgeBase
+) -> tuple[list[Item], list[tuple[Example, str]]]:
+    """The examples that the target language can express, and the others with the reason."""
+    items, left = [], []
+    for example in examples:
+        question = Question.of(example.question)
+        try:
+            steps = steps_of(example.program, question, actions, kb)
+        except NotExpressible as reason:
+            left.append((example, str(reason)))
+            continue
+        items.append(Item(example, question, tuple(steps)))
+    return items, left
+
+
+@dataclass(frozen=True)
+class Words:
+    """Questions as tensors; B questions of at most L tokens."""
+
+    words: Tensor  # B × L, numbers in the vocabulary, 0 behind the end
+    pieces: Tensor  # B × L × MOST_PIECES, 0 behind the end
+    shapes: Tensor  # B × L
+    lengths: Tensor  # B
+
+    @classmethod
+    def of(cls, questions: Sequence[Question], vocabulary: Vocabulary) -> Words:
+        """The tensors of some questions."""
+        longest = max(len(question.words) for question in questions)
+        words = np.zeros((len(questions), longest), np.int64)
+        parts = np.zeros((len(questions), longest, MOST_PIECES), np.int64)
+        shapes = np.zeros((len(questions), longest), np.int64)
+        for row, question in enumerate(questions):
+            for at, word in enumerate(question.words):
+                words[row, at] = vocabulary.number(word)
+                found = pieces(word)
+                parts[row, at, : len(found)] = found
+                shapes[row, at] = shape(word)
+        lengths = torch.tensor([len(question.words) for question in questions])
+        return cls(
+            torch.from_numpy(words), torch.from_numpy(parts), torch.from_numpy(shapes), lengths
+        )
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A batch: B programs of at most T steps, A actions, L tokens.
+
+    A target is the number of an action, or A plus the number of a token; IGNORED behind the end.
+    """
+
+    words: Words
+    slots: Tensor  # B × T
+    functions: Tensor  # B × T, number of the action of the function being written
+    allowed: Tensor  # B × T × A, bool
+    pointing: Tensor  # B × T, bool: the step points to a token
+    targets: Tensor  # B × T
+    items: tuple[Item, ...]
+
+    @classmethod
+    def of(cls, items: Sequence[Item], vocabulary: Vocabulary, actions: Actions) -> Batch:
+        """The tensors of some examples."""
+        longest, size = max(len(item.steps) for item in items), len(actions)
+        slots = np.zeros((len(items), longest), np.int64)
+        functions = np.zeros((len(items), longest), np.int64)
+        allowed = np.zeros((len(items), longest, size), np.bool_)
+        pointing = np.zeros((len(items), longest), np.bool_)
+        targets = np.full((len(items), longest), IGNORED, np.int64)
+        for row, item in enumerate(items):
+            for at, step in enumerate(item.steps):
+                slots[row, at] = SLOT_NUMBERS[step.slot]
+                functions[row, at] = function_number(actions, step.function)
+                allowed[row, at, list(step.allowed)] = True
+                pointing[row, at] = step.slot in POINTERS
+                targets[row, at] = step.action if step.action >= 0 else size + step.token
+        return cls(
+            words=Words.of([item.question for item in items], vocabulary),
+            slots=torch.from_numpy(slots),
+            functions=torch.from_numpy(functions),
+            allowed=torch.from_numpy(allowed),
+            pointing=torch.from_numpy(pointing),
+            targets=torch.from_numpy(targets),
+            items=tuple(items),
+        )
+
+
+def function_number(actions: Actions, function: str) -> int:
+    """The number of a function's action; 0 when no function is being written."""
+    return (actions.number("function", function) or 0) if function else 0
+
+
+def batches(items: Sequence[Item], size: int, random: Random) -> list[list[Item]]:
+    """The items in batches of similar length, in random order; the same for the same generator."""
+    order = list(range(len(items)))
+    random.shuffle(order)
+    near = size * 20
+    found = []
+    for begin in range(0, len(order), near):
+        part = sorted(order[begin : begin + near], key=lambda n: (len(items[n].steps), n))
+        found += [[items[n] for n in part[at : at + size]] for at in range(0, len(part), size)]
+    random.shuffle(found)
+    return found

@@ -1,0 +1,149 @@
+"""Questions as tokens with their places, and how wordings and constants correspond."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+
+from kb.errors import ValueReadError
+from kb.values import NO_UNIT, read_quantity, read_time
+
+# A number may have a sign, groups of three, a fraction; a word is letters; all else stands alone.
+_TOKEN = re.compile(r"(?<!\w)-?\d+(?:,\d{3})*(?:\.\d+)?|[^\W\d_]+|\d+|\S")
+_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_MONTHS = {
+    name: number
+    for number, name in enumerate(
+        ("January", "February", "March", "April", "May", "June", "July", "August", "September",
+         "October", "November", "December"), 1,
+    )
+}  # fmt: skip
+_DAY = re.compile(rf"(\d{{1,2}}) ({'|'.join(_MONTHS)}) (-?\d{{1,4}})")
+
+LONGEST_SPAN = 24
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question with its tokens: (start, end) in characters."""
+
+    text: str
+    places: tuple[tuple[int, int], ...]
+    words: tuple[str, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, text: str) -> Question:
+        """The tokens of a question."""
+        places = tuple(match.span() for match in _TOKEN.finditer(text))
+        return cls(text, places, tuple(text[start:end] for start, end in places))
+
+    def span(self, first: int, last: int) -> str:
+        """The text from one token to another, both included, as it stands."""
+        return self.text[self.places[first][0] : self.places[last][1]]
+
+    @cached_property
+    def _copyable(self) -> dict[str, dict[int, list[int]]]:
+        found: dict[str, dict[int, list[int]]] = {"text": {}, "quantity": {}, "time": {}}
+        for first in range(len(self.places)):
+            lasts = range(first, min(len(self.places), first + LONGEST_SPAN))
+            found["text"][first] = list(lasts)
+            for last in lasts[:5]:  # enough for "1998-06-27" and "27 June 1998"
+                constant = as_constant(self.span(first, last))
+                for name, reads in _READS.items():
+                    if reads(constant):
+                        found[name].setdefault(first, []).append(last)
+        return found
+
+    def copyable(self, constant: str) -> dict[int, list[int]]:
+        """Where a "text", "quantity" or "time" may be copied from: first token -> last tokens."""
+        return self._copyable[constant]
+
+    def spans(self) -> dict[str, list[tuple[int, int]]]:
+        """Every text that a span can stand for, with the spans, the first ones first."""
+        found: dict[str, list[tuple[int, int]]] = {}
+        for first in range(len(self.places)):
+            for last in range(first, min(len(self.places), first + LONGEST_SPAN)):
+                text = self.span(first, last)
+                found.setdefault(text, []).append((first, last))
+                if (constant := as_constant(text)) != text:
+                    found.setdefault(constant, []).append((first, last))
+        return found
+
+
+def as_constant(text: str) -> str:
+    """A number or day as programs write it: "1,000" is 1000, "27 June 1998" is 1998-06-27."""
+    if not text[-1:].isdigit():
+        return text
+    if _GROUPED.fullmatch(text):
+        return text.replace(",", "")
+    if match := _DAY.fullmatch(text):
+        return f"{int(match[3]):04}-{_MONTHS[match[2]]:02}-{int(match[1]):02}"
+    return text
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return read_quantity(text).unit == NO_UNIT and " " not in text
+    except ValueReadError:
+        return False
+
+
+def _is_time(text: str) -> bool:
+    try:
+        read_time(text)
+    except ValueReadError:
+        return False
+    return True
+
+
+_READS = {"quantity": _is_number, "time": _is_time}
+
+
+class Vocabulary:
+    """Words by number: 0 is padding, 1 stands for unknown words; lower case."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self._numbers = {word: number for number, word in enumerate(self.words, 2)}
+
+    @classmethod
+    def of(cls, questions: Iterable[Question], extra: Iterable[str], least: int = 2) -> Vocabulary:
+        """The words that occur at least so often, and the extra ones."""
+        counts = Counter(word.lower() for question in questions for word in question.words)
+        frequent = {word for word, count in counts.items() if count >= least}
+        return cls(sorted(frequent | {word.lower() for word in extra}))
+
+    def __len__(self) -> int:
+        return len(self.words) + 2
+
+    def number(self, word: str) -> int:
+        """The number of a word."""
+        return self._numbers.get(word.lower(), 1)
+
+
+PIECES = 4096
+MOST_PIECES = 12
+
+
+@lru_cache(maxsize=200_000)
+def pieces(word: str) -> tuple[int, ...]:
+    """Numbers of the three-letter pieces of a word, hashed; they stand for words never seen."""
+    from zlib import crc32
+
+    padded = f"^{word.lower()}$"
+    found = [crc32(padded[at : at + 3].encode()) for at in range(max(1, len(padded) - 2))]
+    return tuple(1 + number % (PIECES - 1) for number in found[:MOST_PIECES])
+
+
+def shape(word: str) -> int:
+    """A coarse look of a word: 0 lower case, 1 capital, 2 all capitals, 3 number, 4 other."""
+    if word[:1].isdigit() or (word[:1] == "-" and len(word) > 1):
+        return 3
+    if not word[:1].isalpha():
+        return 4
+    if len(word) > 1 and word.isupper():
+        return 2
+    return 1 if word[:1].isupper() else 0

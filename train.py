@@ -1,0 +1,110 @@
+"""Train a parser: ``python train.py [--config FILE] [--set key=value …] [--resume RUN]``.
+
+Without arguments: generates questions over the bundled knowledge base, trains a small network on
+two CPU cores in a few minutes and scores it on held-out questions by executing its programs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+
+from kb import KnowledgeBase, KoplError, load
+from kopl.example import Example, read_examples, write_examples
+
+ROOT = Path(__file__).resolve().parent
+# Threads that wait should sleep: spinning makes a busy machine many times slower.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def main() -> int:
+    """Read the settings, prepare the data, train, evaluate."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--config", type=Path, help="a YAML file (default: configs/default.yaml)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting"
+    )
+    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with an unfinished run")
+    arguments = parser.parse_args()
+    if arguments.resume and (arguments.config or arguments.set):
+        parser.error("--resume goes on with the settings of the run; leave out --config and --set")
+    try:
+        import torch
+
+        from parsers import training
+        from parsers.checkpoint import read_run
+        from parsers.settings import read_settings
+    except ImportError as error:
+        sys.exit(f"train.py: {error}; install what it needs with: pip install -e '.[train]'")
+
+    begin = time.monotonic()
+    if arguments.resume:
+        folder = arguments.resume
+        settings = read_run(folder)[0]
+    else:
+        settings = read_settings(
+            arguments.config or ROOT / "configs" / "default.yaml", arguments.set
+        )
+        folder = free_folder(Path(settings.output))
+    torch.set_num_threads(settings.threads)
+    kb = load(settings.kb)
+    if not arguments.resume:
+        print(f"run: {folder}")
+        make_data(kb, settings, folder)
+    train, valid = (list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid"))
+    if arguments.resume:
+        trainer = training.go_on(folder, kb, train, valid[: settings.validation])
+    else:
+        trainer = training.begin(folder, settings, kb, train, valid[: settings.validation])
+    finished = trainer.run()
+    if finished or settings.minutes:
+        from eval import score
+
+        score(folder, folder / "test.jsonl", json_output=False, kb=kb)
+        print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
+    return 0 if finished or settings.minutes else 130
+
+
+def free_folder(wanted: Path) -> Path:
+    """The folder, or with a number behind it when there is a run in it already."""
+    folder, number = wanted, 2
+    while folder.exists() and any(folder.iterdir()):
+        folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+    return folder
+
+
+def make_data(kb: KnowledgeBase, settings: object, folder: Path) -> None:
+    """Write train, valid and test questions into the run: generated, or split from a file."""
+    from generation.pipeline import generate, split
+    from kb.progress import ProgressBar
+    from parsers.settings import Settings
+
+    assert isinstance(settings, Settings)
+    examples: list[Example] = []
+    if settings.data:
+        examples = list(read_examples(settings.data))
+    else:
+        with ProgressBar("generating questions", settings.questions) as bar:
+            for example in generate(kb, settings.questions, settings.seed):
+                examples.append(example)
+                bar.advance(1)
+    parts = split(examples, settings.seed)
+    for name, part in zip(("train", "valid", "test"), parts, strict=True):
+        count = write_examples(folder / f"{name}.jsonl", part)
+        if not count:
+            raise KoplError(
+                f"{len(examples)} questions are too few to split; the {name} part is empty"
+            )
+        print(f"{name}: {count} questions")
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KoplError as error:
+        sys.exit(f"train.py: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
