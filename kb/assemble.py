@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from kb.arrays import EMPTY, Ids, expand, grouped
+from kb.arrays import EMPTY, Ids, expand, grouped, offsets_of
 from kb.facts import Array, table_arrays
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
@@ -24,6 +24,7 @@ from kb.valuetable import time_code
 # A value while it is being collected: a string, (unit, number) or the code of a time.
 RawValue = str | tuple[str, float] | int
 RawQualifiers = Iterable[tuple[str, RawValue]]
+Columns = tuple[Ids, Ids, Ids, Ids]
 
 UNDEFINED, ENTITY, CONCEPT = 0, 1, 2
 HEAD, TAIL = 0, 1
@@ -143,27 +144,43 @@ class Assembler:
     # --- finishing ---------------------------------------------------------------------------
 
     def finish(self) -> KnowledgeBase:
-        """The knowledge base; the assembler is empty afterwards."""
+        """The knowledge base; the assembler is empty afterwards.
+
+        Equal content gives equal columns, whatever the order in which it came: numbers are given
+        to what is left after merging and dropping, in the order of the nodes and their records.
+        """
         arrays: dict[str, Array] = {}
         defined = np.array(self._defined, np.int32)
         kinds = np.frombuffer(bytes(self._kinds), np.uint8)
         order = np.concatenate(
             [defined[kinds[defined] == ENTITY], defined[kinds[defined] == CONCEPT]]
         ).astype(np.int32)
-        entities = int((kinds[defined] == ENTITY).sum())
+        entities, nodes = int((kinds[defined] == ENTITY).sum()), len(order)
         final = np.full(len(kinds), -1, np.int32)  # provisional number -> node
-        final[order] = np.arange(len(order), dtype=np.int32)
+        final[order] = np.arange(nodes, dtype=np.int32)
 
         self._check_hierarchy(final, kinds)
-        relation_arrays = self._live_relations(final)
-        text_number, value_number = self._finish_texts_and_values(arrays, order)
-        self._finish_nodes(arrays, order, entities, final, kinds, text_number)
-        keys, relations = self._finish_schema(arrays, text_number, relation_arrays[1])
-        canonical = self._finish_qualifiers(arrays, text_number, value_number, keys)
-        self._finish_literals(arrays, final, text_number, value_number, keys, len(order))
-        self._finish_relations(
-            arrays, relation_arrays, text_number, relations, canonical, len(order)
+        literals = self._sorted_literals(final)
+        relations, orders = self._merged_relations(self._live_relations(final))
+        sets = self._used_sets(np.concatenate([literals[3], relations[3]]))
+        text_number, value_number = self._finish_texts_and_values(
+            arrays, order, literals, relations, sets
         )
+        key_of, relation_of = self._finish_schema(arrays, text_number, literals, relations, sets)
+        self._finish_nodes(arrays, order, entities)
+        set_of = self._finish_qualifiers(arrays, sets, key_of, value_number)
+        for prefix, (subject, predicate, object_, used) in (
+            ("literal", (literals[0], key_of[literals[1]], value_number[literals[2]], literals[3])),
+            ("relation", (relations[0], relation_of[relations[1]], relations[2], relations[3])),
+        ):
+            predicates = len(arrays["key_text" if prefix == "literal" else "relation_text"])
+            arrays |= table_arrays(
+                prefix, subject, predicate, object_, set_of[used], nodes, predicates
+            )
+        arrays["relation_head_order"], arrays["relation_tail_order"] = orders
+        by_tail = np.argsort(relations[2], kind="stable").astype(np.int32)
+        arrays["relation_by_tail"] = by_tail
+        arrays["relation_tail_starts"] = offsets_of(relations[2][by_tail], nodes)
         self.__init__(self.problems)  # type: ignore[misc]
         for column in arrays.values():
             column.setflags(write=False)
@@ -219,12 +236,78 @@ class Assembler:
             order[live],
         ]
 
-    def _finish_texts_and_values(self, arrays: dict[str, Array], order: Ids) -> tuple[Ids, Ids]:
-        """Sort all strings and values; returns old number -> new for key texts and values."""
-        strings = [v for v in self._values if isinstance(v, str)]
-        quantities = [v for v in self._values if isinstance(v, tuple)]
-        times = [v for v in self._values if isinstance(v, int)]
-        texts = set(self._texts)
+    def _sorted_literals(self, final: Ids) -> Columns:
+        """The literal columns with final subjects, sorted by them."""
+        entity, key, value, sets = (np.array(column, np.int32) for column in self._literal)
+        subject = final[entity] if len(entity) else EMPTY
+        by = np.argsort(subject, kind="stable")
+        return subject[by], key[by], value[by], sets[by]
+
+    def _merged_relations(self, records: list[Ids]) -> tuple[Columns, tuple[Ids, Ids]]:
+        """Facts from records: equal head, relation, tail and set of qualifiers are one fact.
+
+        Besides the columns come the places of each fact among the records of its head and of its
+        tail, -1 where it was not recorded.
+        """
+        head, relation, tail, sets, recorded_at, order = records
+        if len(head) == 0:
+            return (EMPTY, EMPTY, EMPTY, EMPTY), (EMPTY, EMPTY)
+        same = self._canonical_sets()[sets]
+        by = np.lexsort((order, recorded_at, same, tail, relation, head))
+        head, relation, tail, sets, same = (c[by] for c in (head, relation, tail, sets, same))
+        recorded_at, order = recorded_at[by], order[by]
+        first = np.ones(len(head), np.bool_)
+        first[1:] = (np.diff(head) != 0) | (np.diff(relation) != 0) | (np.diff(tail) != 0)
+        first[1:] |= np.diff(same) != 0
+        fact_of_record = np.cumsum(first) - 1
+        never = np.iinfo(np.int32).max
+        ends = []
+        for end in (HEAD, TAIL):
+            column = np.full(int(first.sum()), never, np.int32)
+            here = recorded_at == end
+            np.minimum.at(column, fact_of_record[here], order[here])
+            ends.append(column)
+        head, relation, tail, sets = (c[first] for c in (head, relation, tail, sets))
+        head_order, tail_order = _places(head, tail, ends[0], ends[1], never)
+        # Facts of a head in the order of its records; those recorded only at the tail come after.
+        late = head_order < 0
+        by = np.lexsort((tail_order, tail * late, head_order, late, head))
+        columns = (head[by], relation[by], tail[by], sets[by])
+        return columns, (head_order[by], tail_order[by])
+
+    def _canonical_sets(self) -> Ids:
+        """For each qualifier set a number that equal sets share."""
+        seen: dict[frozenset[tuple[int, int]], int] = {}
+        return _column(
+            seen.setdefault(frozenset(zip(pairs[::2], pairs[1::2], strict=True)), number)
+            for number, pairs in enumerate(self._qualifier_sets)
+        )
+
+    def _used_sets(self, used: Ids) -> dict[int, tuple[int, ...]]:
+        """The qualifier sets that facts have, by old number, in the order of their first use."""
+        known = list(self._qualifier_sets)
+        numbers = dict.fromkeys([0, *used[np.sort(np.unique(used, return_index=True)[1])].tolist()])
+        return {number: known[number] for number in numbers}
+
+    def _finish_texts_and_values(
+        self,
+        arrays: dict[str, Array],
+        order: Ids,
+        literals: Columns,
+        relations: Columns,
+        sets: dict[int, tuple[int, ...]],
+    ) -> tuple[Ids, Ids]:
+        """Sort the strings and values in use; returns old number -> new (-1 where unused)."""
+        used_texts = {*literals[1].tolist(), *relations[1].tolist()}
+        used_values = set(literals[2].tolist())
+        for pairs in sets.values():
+            used_texts.update(pairs[::2])
+            used_values.update(pairs[1::2])
+        values = [v for number, v in enumerate(self._values) if number in used_values]
+        strings = sorted(v for v in values if isinstance(v, str))
+        quantities = sorted(v for v in values if isinstance(v, tuple))
+        times = sorted(v for v in values if isinstance(v, int))
+        texts = {text for number, text in enumerate(self._texts) if number in used_texts}
         texts.update(strings, (unit for unit, _ in quantities))
         ids = self._id_texts()
         for number in order.tolist():
@@ -235,27 +318,16 @@ class Assembler:
         table = sorted(texts)
         number_of = {text: number for number, text in enumerate(table)}
         arrays.update(string_arrays(table))
-        strings.sort()
-        quantities.sort()
-        times.sort()
         new = {value: number for number, value in enumerate((*strings, *quantities, *times))}
         arrays["value_text"] = _column(number_of[text] for text in strings)
         arrays["value_unit"] = _column(number_of[unit] for unit, _ in quantities)
         arrays["value_number"] = np.array([number for _, number in quantities], np.float64)
         arrays["value_time"] = np.array(times, np.int64)
         self._string_of = number_of
-        text_number = _column(number_of[text] for text in self._texts)
-        return text_number, _column(new[value] for value in self._values)
+        text_number = _column(number_of.get(text, -1) for text in self._texts)
+        return text_number, _column(new.get(value, -1) for value in self._values)
 
-    def _finish_nodes(
-        self,
-        arrays: dict[str, Array],
-        order: Ids,
-        entities: int,
-        final: Ids,
-        kinds: npt.NDArray[np.uint8],
-        text_number: Ids,
-    ) -> None:
+    def _finish_nodes(self, arrays: dict[str, Array], order: Ids, entities: int) -> None:
         ids = self._id_texts()
         node_id = _column(self._string_of[ids[n]] for n in order.tolist())
         node_name = _column(self._string_of[self._names[n]] for n in order.tolist())
@@ -300,101 +372,48 @@ class Assembler:
         ).astype(np.int32)
 
     def _finish_schema(
-        self, arrays: dict[str, Array], text_number: Ids, relation: Ids
+        self,
+        arrays: dict[str, Array],
+        text_number: Ids,
+        literals: Columns,
+        relations: Columns,
+        sets: dict[int, tuple[int, ...]],
     ) -> tuple[Ids, Ids]:
         """The dense numbers of keys and relations, as columns over the old text numbers."""
-        used_keys = set(np.unique(np.array(self._literal[1], np.int32)).tolist())
-        for pairs in self._qualifier_sets:
+        used_keys = set(np.unique(literals[1]).tolist())
+        for pairs in sets.values():
             used_keys.update(pairs[::2])
-        keys, key_of = _dense(sorted(used_keys), text_number)
-        relations, relation_of = _dense(np.unique(relation).tolist(), text_number)
-        arrays["key_text"], arrays["relation_text"] = keys, relations
+        arrays["key_text"], key_of = _dense(sorted(used_keys), text_number)
+        arrays["relation_text"], relation_of = _dense(np.unique(relations[1]).tolist(), text_number)
         return key_of, relation_of
 
     def _finish_qualifiers(
-        self, arrays: dict[str, Array], text_number: Ids, value_number: Ids, keys: Ids
+        self, arrays: dict[str, Array], sets: dict[int, tuple[int, ...]], keys: Ids, values: Ids
     ) -> Ids:
-        """The columns of the qualifier sets; returns set -> number shared by equal sets."""
-        sets = self._qualifier_sets
-        counts = np.fromiter((len(pairs) // 2 for pairs in sets), np.int32, len(sets))
-        flat = np.fromiter((n for pairs in sets for n in pairs), np.int32, int(counts.sum()) * 2)
+        """The columns of the qualifier sets in use; returns old number -> new."""
+        counts = np.fromiter((len(pairs) // 2 for pairs in sets.values()), np.int32, len(sets))
+        size = int(counts.sum()) * 2
+        flat = np.fromiter((n for pairs in sets.values() for n in pairs), np.int32, size)
         starts = np.zeros(len(sets) + 1, np.int32)
         np.cumsum(counts, out=starts[1:])
         arrays["qualifier_starts"] = starts
         arrays["qualifier_key"] = keys[flat[::2]]
-        arrays["qualifier_value"] = value_number[flat[1::2]]
-        seen: dict[frozenset[tuple[int, int]], int] = {}
-        return _column(
-            seen.setdefault(frozenset(zip(pairs[::2], pairs[1::2], strict=True)), number)
-            for number, pairs in enumerate(sets)
-        )
+        arrays["qualifier_value"] = values[flat[1::2]]
+        number = np.zeros(len(self._qualifier_sets), np.int32)
+        number[list(sets)] = np.arange(len(sets), dtype=np.int32)
+        return number
 
-    def _finish_literals(
-        self,
-        arrays: dict[str, Array],
-        final: Ids,
-        text_number: Ids,
-        value_number: Ids,
-        keys: Ids,
-        nodes: int,
-    ) -> None:
-        entity, key, value, sets = (np.array(column, np.int32) for column in self._literal)
-        subject = final[entity] if len(entity) else EMPTY
-        order = np.argsort(subject, kind="stable")
-        arrays |= table_arrays(
-            "literal",
-            subject[order],
-            keys[key[order]],
-            value_number[value[order]],
-            sets[order],
-            nodes,
-            len(arrays["key_text"]),
-        )
 
-    def _finish_relations(
-        self,
-        arrays: dict[str, Array],
-        columns: list[Ids],
-        text_number: Ids,
-        relations: Ids,
-        canonical: Ids,
-        nodes: int,
-    ) -> None:
-        """Merge records that are one fact: equal head, relation, tail and set of qualifiers."""
-        head, text, tail, sets, recorded_at, order = columns
-        relation = relations[text] if len(text) else EMPTY
-        same = canonical[sets] if len(sets) else EMPTY
-        by = np.lexsort((order, recorded_at, same, tail, relation, head))
-        head, relation, tail, sets, same = (c[by] for c in (head, relation, tail, sets, same))
-        recorded_at, order = recorded_at[by], order[by]
-        first = np.ones(len(head), np.bool_)
-        if len(head):
-            first[1:] = (np.diff(head) != 0) | (np.diff(relation) != 0) | (np.diff(tail) != 0)
-            first[1:] |= np.diff(same) != 0
-        fact_of_record = np.cumsum(first) - 1
-        count = int(first.sum())
-        ends = []
-        for end in (HEAD, TAIL):
-            column = np.full(count, np.iinfo(np.int32).max, np.int32)
-            here = recorded_at == end
-            np.minimum.at(column, fact_of_record[here], order[here])
-            ends.append(column)
-        head, relation, tail, sets = (c[first] for c in (head, relation, tail, sets))
-        head_order, tail_order = ends
-        # Facts of a head in the order of the source; those written only at the tail come after.
-        by = np.lexsort((tail_order, head_order, head))
-        head, relation, tail, sets = (c[by] for c in (head, relation, tail, sets))
-        for name, column in (("head_order", head_order[by]), ("tail_order", tail_order[by])):
-            column[column == np.iinfo(np.int32).max] = -1
-            arrays[f"relation_{name}"] = column
-        arrays |= table_arrays(
-            "relation", head, relation, tail, sets, nodes, len(arrays["relation_text"])
-        )
-        by_tail = np.argsort(tail, kind="stable").astype(np.int32)
-        arrays["relation_by_tail"] = by_tail
-        arrays["relation_tail_starts"] = np.searchsorted(
-            tail[by_tail], np.arange(nodes + 1)
-        ).astype(np.int32)
+def _places(head: Ids, tail: Ids, head_order: Ids, tail_order: Ids, never: int) -> tuple[Ids, Ids]:
+    """The orders of records counted anew from 0 at each node; -1 where there is no record."""
+    count = len(head)
+    owner, order = np.concatenate([head, tail]), np.concatenate([head_order, tail_order])
+    recorded = np.flatnonzero(order != never)
+    by = recorded[np.lexsort((order[recorded], owner[recorded]))]
+    starts = np.searchsorted(owner[by], owner[by])
+    place = np.full(2 * count, -1, np.int32)
+    place[by] = np.arange(len(by)) - starts
+    return place[:count], place[count:]
 
 
 def _column(numbers: Iterator[int] | Iterable[int]) -> Ids:

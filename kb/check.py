@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kb.errors import ValueReadError
+from kb.errors import ReadError, ValueReadError
 from kb.load import READERS, format_of, locate
 from kb.problems import Problem, Problems
 from kb.snapshot import read_snapshot
@@ -25,7 +25,11 @@ def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
     path = locate(name)
     problems = Problems(source=str(path), keep_going=True, limit=limit)
     form = format_of(path)
-    kb = read_snapshot(path) if form == "snapshot" else READERS[form](path, problems)
+    try:
+        kb = read_snapshot(path) if form == "snapshot" else READERS[form](path, problems)
+    except ReadError as error:  # nothing behind this place can be read
+        problems.error("unreadable", error.place or "file", error.message)
+        return problems
     check(kb, problems)
     return problems
 
@@ -37,9 +41,10 @@ def check(kb: KnowledgeBase, problems: Problems | None = None) -> Problems:
     date filter reaches), empty names, entities without a concept.
     """
     problems = problems or Problems(keep_going=True)
-    seen = {(p.code, p.place) for p in problems.found}
+    # What the reader looks for as well, it has reported in full, with the places of the file.
+    known = {code for _, code in problems.counts}
     for found in (*_cycles(kb), *_mixed_keys(kb), *_unreachable_dates(kb), *_nodes(kb)):
-        if (found.code, found.place) not in seen:
+        if found.code not in known:
             problems.warning(found.code, found.place, found.message)
     return problems
 

@@ -33,7 +33,7 @@ def read_kqapro(path: Path | str, problems: Problems | None = None) -> Knowledge
                 stream.value()
                 problems.warning("unknown-field", section, "an unknown field; it is passed over")
                 continue
-            if stream.peek() != "{":
+            if stream.peek() not in ("{", ""):
                 raise stream.fail(f"{section} must be an object of nodes by id")
             read = reader.concept if section == "concepts" else reader.entity
             for id in stream.members():

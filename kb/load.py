@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable
 from importlib import resources
@@ -32,6 +33,7 @@ Reader = Callable[[Path, Problems | None], KnowledgeBase]
 # Readers by format. RDF, Wikidata dumps and tables join here.
 READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines}
 
+_DOCUMENT = re.compile(r'\{\s*"(?:concepts|entities)"\s*:')
 _COMPRESSED = {".gz", ".bz2", ".xz"}
 _ENDINGS = {".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
 
@@ -56,11 +58,8 @@ def locate(name: Path | str) -> Path:
 
 def format_of(path: Path) -> str:
     """The format of a file: "snapshot", or a name of READERS; by its ending, else its content."""
-    try:
-        if is_snapshot(path):
-            return "snapshot"
-    except OSError as error:
-        raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
+    if is_snapshot(path):
+        return "snapshot"
     endings = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
@@ -69,7 +68,8 @@ def format_of(path: Path) -> str:
     if not start.startswith("{"):
         raise ReadError("not a knowledge base that can be read here", source=str(path))
     first_line = start.split("\n", 1)[0]
-    return "lines" if '"kind"' in first_line and '"id"' in first_line else "kqapro"
+    begins_as_document = _DOCUMENT.match(start)
+    return "lines" if not begins_as_document and '"kind"' in first_line else "kqapro"
 
 
 def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
@@ -108,7 +108,7 @@ def load(name: Path | str, *, cache: bool = True) -> KnowledgeBase:
         try:
             if source_of(read_header(kept)) == source:
                 return read_snapshot(kept)
-        except ReadError as error:
+        except (ReadError, OSError) as error:
             log.warning("%s; it is made again from %s", error, path)
     kb = read(path)
     try:

@@ -91,7 +91,7 @@ def _raw(value: Value) -> RawValue:
 def _pairs(qualifiers: QualifierInput | None) -> list[tuple[str, RawValue]]:
     pairs = []
     for key, values in (qualifiers or {}).items():
-        single = isinstance(values, str | Quantity | Year | Date)
+        single = isinstance(values, str) or not isinstance(values, Iterable)
         for value in [values] if single else values:  # type: ignore[union-attr]
             pairs.append((_text(key), _raw(value)))  # type: ignore[arg-type]
     return pairs

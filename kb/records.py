@@ -6,6 +6,7 @@ are read; see `SPELLINGS` for how they differ.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -34,6 +35,13 @@ SPELLINGS: dict[Spelling, Names] = {
     "A": Names("subclassOf", "relation", "-"),
     "B": Names("instanceOf", "predicate", "/"),
 }
+
+
+# A day whose month or day is 00.
+_WITHOUT_DAY = re.compile(
+    r"(-?[0-9]+)([-/])(?:00?\2[0-9]{1,2}|[0-9]{1,2}(?:\2)00?)",
+    re.ASCII,
+)
 
 
 class NodeReader:
@@ -71,10 +79,10 @@ class NodeReader:
                     raise ValueReadError(f"the key must be a text, not {key!r}")
                 raw = self._value(value)
                 qualifiers = fact.get("qualifiers")
-                pairs = self._qualifiers(qualifiers) if qualifiers else ()
+                pairs = () if qualifiers is None else self._qualifiers(qualifiers)
                 if qualifiers is None:
                     self._notes.append(("missing-qualifiers", "no qualifiers; none are assumed"))
-            except (ValueReadError, KeyError, TypeError, AttributeError) as error:
+            except _NOT_THE_FORM as error:
                 self._problems.error(*_explain(error, f"{place}/attributes[{at}]", fact))
                 self._notes.clear()
                 continue
@@ -96,10 +104,10 @@ class NodeReader:
                         f'the direction must be "forward" or "backward", not {direction!r}'
                     )
                 qualifiers = fact.get("qualifiers")
-                pairs = self._qualifiers(qualifiers) if qualifiers else ()
+                pairs = () if qualifiers is None else self._qualifiers(qualifiers)
                 if qualifiers is None:
                     self._notes.append(("missing-qualifiers", "no qualifiers; none are assumed"))
-            except (ValueReadError, KeyError, TypeError, AttributeError) as error:
+            except _NOT_THE_FORM as error:
                 self._problems.error(*_explain(error, f"{place}/relations[{at}]", fact))
                 self._notes.clear()
                 continue
@@ -178,9 +186,8 @@ class NodeReader:
     def _date(self, content: Any) -> int:
         if type(content) is not str:
             raise ValueReadError(f"a date must be a text, not {content!r}")
-        parts = content.lstrip("-").replace("/", "-").split("-")
-        if len(parts) == 3 and (parts[1] in ("0", "00") or parts[2] in ("0", "00")):
-            year = read_year(("-" if content.startswith("-") else "") + parts[0])
+        if match := _WITHOUT_DAY.fullmatch(content):
+            year = read_year(match[1])
             self._notes.append(
                 ("date-without-day", f"{content!r} has month or day 00; it becomes the year {year}")
             )
@@ -190,6 +197,10 @@ class NodeReader:
             raise ValueReadError(f"a date must be a day such as 1998-06-27, not {content!r}")
         self._dates[content] = code = time_code(time)
         return code
+
+
+# RecursionError: a deeply nested value where a text was expected cannot be shown.
+_NOT_THE_FORM = (ValueReadError, KeyError, TypeError, AttributeError, RecursionError)
 
 
 def _explain(error: Exception, place: str, fact: Any) -> tuple[str, str, str]:
@@ -203,7 +214,10 @@ def _explain(error: Exception, place: str, fact: Any) -> tuple[str, str, str]:
 
 
 def _show(value: Any) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return f"a deeply nested {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
 
 

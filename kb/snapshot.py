@@ -46,9 +46,12 @@ class Source:
 
 
 def is_snapshot(path: Path) -> bool:
-    """Whether a file begins as a snapshot does."""
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    """Whether a file begins as a snapshot does; raises ReadError when it cannot be opened."""
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError as error:
+        raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
 
 
 def fingerprint_of(arrays: Mapping[str, Array], entities: int) -> str:
@@ -132,9 +135,18 @@ def read_snapshot(path: Path | str, *, verify: bool = True) -> KnowledgeBase:
         )
         for column in header["columns"]
     }
-    if verify and fingerprint_of(arrays, header["entities"]) != header["sha256"]:
+    if verify and not _intact(mapped, header, arrays):
         raise _refusal(path, "its content is damaged (the checksum differs)")
     return KnowledgeBase(arrays, header["entities"], header["sha256"])
+
+
+def _intact(mapped: mmap.mmap, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bool:
+    """Whether the columns have their checksum, and only zeros stand between them."""
+    for column in header["columns"]:
+        end = header["start"] + column["offset"] + arrays[column["name"]].nbytes
+        if any(mapped[end : end + -(end - header["start"]) % _ALIGN]):
+            return False
+    return fingerprint_of(arrays, header["entities"]) == str(header["sha256"])
 
 
 def _refusal(path: Path | str, reason: str) -> SnapshotError:

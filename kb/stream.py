@@ -172,8 +172,11 @@ class JsonStream:
                 raise self.fail("not JSON of this kind: nested too deeply") from None
             except ValueError as error:  # an integer of thousands of digits
                 raise self.fail(f"not JSON of this kind: {error}") from None
-            if end == len(self._buffer) and self._more():
-                continue  # a number may go on in the next piece
+            # A number may go on in the next piece; of "1.5e+" the last two were not decoded.
+            number = self._buffer[end - 1].isdigit()
+            if number and end + 2 >= len(self._buffer) and not self._ended:
+                self._more()
+                continue
             self._at = end
             return value
 
@@ -202,9 +205,10 @@ class JsonStream:
 def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
     """A file to write that takes its place only when it is complete.
 
-    Compressed when the name ends in .gz, .bz2 or .xz (the same bytes for the same content). When
-    the work fails, an older file of that name stays as it was. Raises WriteError when there is no
-    place or no right to write.
+    Text is compressed when the name ends in .gz, .bz2 or .xz (the same bytes for the same
+    content); a binary file is not, as it is mapped when it is read. When the work fails, an older
+    file of that name stays as it was. Raises WriteError when there is no place or no right to
+    write.
     """
     path = Path(path)
     temporary = ""
@@ -213,10 +217,10 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
         os.fchmod(handle, 0o666 & ~_umask())
         with os.fdopen(handle, "wb") as raw, contextlib.ExitStack() as stack:
-            file = _compressing(raw, path.suffix, stack)
             if binary:
-                yield file
+                yield raw
             else:
+                file = _compressing(raw, path.suffix, stack)
                 text: TextIO = io.TextIOWrapper(file, encoding="utf-8", newline="\n")
                 yield text
                 text.flush()

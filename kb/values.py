@@ -35,7 +35,7 @@ class Quantity:
         except OverflowError:
             number = math.inf
         if not math.isfinite(number):
-            raise ValueReadError(f"a quantity must be a finite number, not {self.number}")
+            raise ValueReadError(f"a quantity must be a finite number, not {number}")
         if not isinstance(self.unit, str) or not self.unit:
             raise ValueReadError(f"a unit must be a text that is not empty, not {self.unit!r}")
         object.__setattr__(self, "number", number + 0.0)  # -0.0 becomes 0.0
@@ -53,7 +53,9 @@ class Year:
 
     def __post_init__(self) -> None:
         if abs(self.year) > LARGEST_YEAR:
-            raise ValueReadError(f"year {self.year} is out of range (at most {LARGEST_YEAR})")
+            # Python refuses to print an integer of thousands of digits.
+            shown = self.year if abs(self.year) < 10**30 else "of more than 30 digits"
+            raise ValueReadError(f"year {shown} is out of range (at most {LARGEST_YEAR})")
 
     def __str__(self) -> str:
         return str(self.year)

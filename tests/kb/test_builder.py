@@ -1,0 +1,291 @@
+"""The builder, the report of `check`, the guard against the other package, progress, doctests."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import io
+import json
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import kb
+import kb.progress
+from kb import (
+    Builder,
+    Date,
+    KoplError,
+    LiteralFact,
+    Problem,
+    Problems,
+    Quantity,
+    ReadError,
+    RelationalFact,
+    Year,
+    check,
+    check_file,
+    from_kqapro,
+    write_snapshot,
+)
+from kb.conflict import FOREIGN_FILES, foreign_files, refuse_foreign_package
+from kb.progress import ProgressBar
+from kb.search import near_names, suggest
+from tests.kb.strategies import document_of
+
+DAY = Date(2001, 2, 3)
+
+
+def paris() -> Builder:
+    builder = Builder()
+    builder.add_fact("paris", "capital of", "france", {"since": Year(987)})  # named before added
+    builder.add_entity("paris", "Paris", ["city"])
+    builder.add_entity("france", "France", ("country",))
+    builder.add_concept("city", "city", ["place"])
+    builder.add_concept("country", "country", iter(["place"]))
+    builder.add_concept("place", "place")
+    builder.add_attribute(
+        "paris", "area", Quantity(105.4, "km\u00b2"), {"on": [DAY, "x"], "by": "y"}
+    )
+    builder.add_attribute("paris", "motto", "Fluctuat")
+    return builder
+
+
+# --- the builder -----------------------------------------------------------------------------
+
+
+def test_what_was_added_is_there() -> None:
+    builder = paris()
+    knowledge = builder.build()
+    assert builder.problems.found == []
+    assert list(knowledge.attributes(knowledge.node("paris"))) == [
+        LiteralFact("paris", "area", Quantity(105.4, "km\u00b2"), {"on": [DAY, "x"], "by": ["y"]}),
+        LiteralFact("paris", "motto", "Fluctuat", {}),
+    ]
+    (fact,) = knowledge.facts()
+    assert fact == RelationalFact("paris", "capital of", "france", {"since": [Year(987)]})
+    assert [knowledge.id_of(n) for n in range(5)] == ["paris", "france", "city", "country", "place"]
+    assert [knowledge.id_of(c) for c in knowledge.parents(knowledge.node("city"))] == ["place"]
+    assert knowledge.instances_of("place").tolist() == [0, 1]
+    assert "2 entities, 3 concepts, 1 relational and 2 literal" in repr(knowledge)
+
+
+def test_built_and_read_are_the_same() -> None:
+    knowledge = paris().build()
+    assert document_of(from_kqapro(document_of(knowledge))) == document_of(knowledge)
+
+
+def test_built_and_read_have_one_fingerprint() -> None:
+    knowledge = paris().build()
+    assert from_kqapro(document_of(knowledge)).fingerprint == knowledge.fingerprint
+
+
+def test_a_builder_is_empty_after_building() -> None:
+    builder = paris()
+    builder.build()
+    assert builder.build().node_count == 0
+    builder.add_entity("paris", "again")
+    assert builder.build().name_of(0) == "again"
+
+
+def test_built_facts_dangle_with_a_warning() -> None:
+    builder = paris()
+    builder.add_fact("paris", "twin", "rome")
+    builder.add_fact("rome", "twin", "paris")
+    builder.add_entity("seine", "Seine", ["river"])
+    knowledge = builder.build()
+    assert len(knowledge.relational) == 1
+    found = [(p.code, p.place) for p in builder.problems.found]
+    assert found == [
+        ("dangling-id", "entities/seine/instanceOf"),
+        ("dangling-id", "paris/relations/twin"),
+        ("dangling-id", "rome/relations/twin"),
+    ]
+
+
+# what is done with the builder, a part of the message
+WRONG: list[tuple[Any, str]] = [
+    (lambda b: b.add_entity("paris", "again"), "defined twice"),
+    (lambda b: b.add_concept("paris", "again"), "an entity and a concept"),
+    (lambda b: b.add_entity("city", "again"), "an entity and a concept"),
+    (lambda b: b.add_entity("rome", "Rome", "city"), "a list of ids was expected"),
+    (lambda b: b.add_concept("town", "town", [1]), "a text was expected, not 1"),
+    (lambda b: b.add_entity(5, "five"), "a text was expected, not 5"),
+    (lambda b: b.add_entity("rome", None), "a text was expected, not None"),
+    (lambda b: b.add_attribute("rome", "area", Quantity(1)), "add the entity 'rome' before"),
+    (lambda b: b.add_attribute("city", "area", Quantity(1)), "add the entity 'city' before"),
+    (lambda b: b.add_attribute("paris", 5, "x"), "a text was expected, not 5"),
+    (lambda b: b.add_attribute("paris", "area", 105), "a value is a str, Quantity"),
+    (lambda b: b.add_attribute("paris", "area", None), "a value is a str, Quantity"),
+    (lambda b: b.add_attribute("paris", "motto", "x", {"on": 5}), "a value is a str, Quantity"),
+    (lambda b: b.add_attribute("paris", "motto", "x", {"on": [5]}), "a value is a str, Quantity"),
+    (lambda b: b.add_attribute("paris", "motto", "x", {5: "y"}), "a text was expected, not 5"),
+    (lambda b: b.add_fact("paris", "twin", 5), "a text was expected, not 5"),
+    (lambda b: b.add_fact("paris", None, "france"), "a text was expected, not None"),
+    (lambda b: b.add_fact("paris", "twin", "france", {"on": None}), "a value is a str, Quantity"),
+]
+
+
+@pytest.mark.parametrize(("act", "message"), WRONG, ids=range(len(WRONG)))
+def test_mistakes_are_errors_and_leave_nothing(act: Any, message: str) -> None:
+    builder = paris()
+    with pytest.raises(KoplError) as caught:
+        act(builder)
+    assert message in str(caught.value)
+    assert builder.build().fingerprint == paris().build().fingerprint
+
+
+def test_a_lone_surrogate_is_refused_when_building() -> None:
+    builder = Builder()
+    builder.add_entity("e", "\ud800")
+    with pytest.raises(ReadError, match="lone surrogate"):
+        builder.build()
+
+
+# --- problems and check ------------------------------------------------------------------------
+
+
+def test_problems_are_counted_beyond_what_is_kept() -> None:
+    problems = Problems(keep_going=True, limit=2)
+    for at in range(5):
+        problems.warning("w", str(at), "x")
+    problems.error("e", "there", "y")
+    assert [p.place for p in problems.found] == ["0", "1", "there"]
+    assert (problems.warnings, problems.errors) == (5, 1)
+    assert str(problems.found[2]) == "error: there: y [e]"
+
+
+def test_an_error_stops_unless_all_are_collected() -> None:
+    with pytest.raises(ReadError) as caught:
+        Problems(source="file").error("code", "there", "what")
+    assert str(caught.value) == "file: there: what"
+
+
+def attributes(*values: Any) -> Any:
+    builder = Builder()
+    builder.add_concept("c", "c")
+    builder.add_entity("e", "e", ["c"])
+    for one in values:
+        builder.add_attribute("e", "k", one)
+    return builder.build()
+
+
+@pytest.mark.parametrize(
+    ("values", "codes"),
+    [
+        ([Year(2001), DAY], []),
+        ([Quantity(1), Quantity(2)], []),
+        ([Quantity(1), Quantity(1, "m")], ["mixed-units"]),
+        (["x", Quantity(1)], ["mixed-types"]),
+        ([Year(1), Quantity(1)], ["mixed-types"]),
+        (["x", Quantity(1), Quantity(1, "m")], ["mixed-types", "mixed-units"]),
+        (["2001-02-03"], ["unreachable-date"]),
+        (["-0044/03/15", "2001-02-03"], ["unreachable-date"] * 2),
+        (["2001-02-30", "2001", "7440-01-9", "on 2001-02-03", "2001-02/03"], []),
+    ],
+)
+def test_what_check_finds_in_a_key(values: list[Any], codes: list[str]) -> None:
+    assert [p.code for p in check(attributes(*values)).found] == codes
+
+
+def test_mixed_qualifiers() -> None:
+    builder = Builder()
+    builder.add_concept("c", "c")
+    builder.add_entity("e", "e", ["c"])
+    builder.add_fact("e", "r", "c", {"q": [Quantity(1), Quantity(2, "m"), "x"]})
+    assert [(p.code, p.place) for p in check(builder.build()).found] == [
+        ("mixed-types", "qualifier keys/q"),
+        ("mixed-units", "qualifier keys/q"),
+    ]
+
+
+def test_nodes_without_name_or_concept(tmp_path: Path) -> None:
+    builder = Builder()
+    builder.add_concept("c", " ")
+    builder.add_entity("e", "", ["c"])
+    builder.add_entity("f", "f")
+    knowledge = builder.build()
+    expected = [
+        Problem("warning", "empty-name", "entities/e", "'e' has an empty name"),
+        Problem("warning", "no-concept", "entities/f", "the entity is an instance of no concept"),
+        Problem("warning", "empty-name", "concepts/c", "'c' has an empty name"),
+    ]
+    assert check(knowledge).found == expected
+    write_snapshot(knowledge, tmp_path / "kb.kopl")
+    assert check_file(tmp_path / "kb.kopl").found == expected
+
+
+# --- near names ----------------------------------------------------------------------------------
+
+
+def test_near_names() -> None:
+    assert near_names("Pariss", ["Rome", "Paris", "Perth"])[0] == "Paris"
+    assert near_names("Zzz", ["Rome", "Paris"]) == []
+    knowledge = paris().build()
+    assert suggest(knowledge, "capitol of", ["relation"]) == ["capital of"]
+    assert suggest(knowledge, "citty", ["concept", "entity"])[0] == "city"
+    assert suggest(knowledge, "Paris", ["entity"]) == []  # not the name itself
+
+
+# --- the other package of the same name ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FOREIGN_FILES)
+def test_files_of_the_other_package_are_refused(name: str, tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text("")
+    refuse_foreign_package(tmp_path)
+    (tmp_path / name).write_text("")
+    assert foreign_files(tmp_path) == [tmp_path / name]
+    with pytest.raises(ImportError, match="pip uninstall KoPL") as caught:
+        refuse_foreign_package(tmp_path)
+    assert str(tmp_path / name) in str(caught.value)
+
+
+def test_our_own_files_are_not_refused() -> None:
+    refuse_foreign_package()
+    folder = Path(kb.__file__).parent.parent / "kopl"
+    assert folder.is_dir() and foreign_files(folder) == []
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+
+def test_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "kb.json").write_text(json.dumps(document_of(paris().build())))
+    kb.read(tmp_path / "kb.json")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_a_bar_on_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr("sys.stderr", screen)
+    with ProgressBar("counting", 10, shown=True) as bar:
+        bar.advance(1)
+        assert bar._bar is None  # not yet: the work is young
+        monkeypatch.setattr(kb.progress, "PATIENCE", 0.0)
+        bar.advance(2)
+        assert bar._bar.tasks[0].completed == 3 and bar._bar.tasks[0].total == 10
+        bar.reach(7)
+        assert bar._bar.tasks[0].completed == 7
+    assert bar._bar.live.is_started is False
+
+
+# --- examples in the code ------------------------------------------------------------------------
+
+MODULES = sorted(f"kb.{module.name}" for module in pkgutil.iter_modules(kb.__path__))
+
+
+@pytest.mark.parametrize("module", ["kb", *MODULES])
+def test_examples(module: str) -> None:
+    assert doctest.testmod(importlib.import_module(module)).failed == 0
+
+
+def test_there_are_examples() -> None:
+    assert doctest.testmod(importlib.import_module("kb.model")).attempted > 3
+
+
+def test_everything_public_is_there() -> None:
+    assert all(hasattr(kb, name) for name in kb.__all__)
+    assert list(kb.__all__) == sorted(kb.__all__)
