@@ -12,7 +12,7 @@ from kb import KnowledgeBase, KoplError, ReadError
 from kb.progress import ProgressBar
 from kopl.example import read_examples
 
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def main() -> int:

@@ -16,8 +16,8 @@ from kb import KnowledgeBase, KoplError, load
 from kopl.example import Example, read_examples, write_examples
 
 ROOT = Path(__file__).resolve().parent
-# Threads that wait should sleep: spinning makes a busy machine many times slower.
-os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Threads that wait should soon sleep: spinning makes a busy machine many times slower.
+os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
 
 def main() -> int:

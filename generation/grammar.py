@@ -1,0 +1,435 @@
+"""The synchronous grammar: rules that build a program and its question piece by piece.
+
+`docs/generation.md` explains the format of ``rules.scfg``. Reading a file checks every rule: its
+program against the declarations of the functions, its wordings against the words there are.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+
+from generation.lexicon import WORDS
+from kb.errors import ReadError
+from kopl.check import check
+from kopl.errors import TypingError
+from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
+from kopl.program import Call
+from kopl.types import Kind, Type
+
+Result = TypeVar("Result")
+
+ROOT = "ROOT"
+ONE = "one"  # the form that is meant when a rule or a slot names none
+WHAT = "what"  # the slot that is "who" when the rule was drawn for a person, else "what"
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A textual argument that sampling fills in; its kind is that of its place."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A non-terminal of a program; ``name`` has a prime for each further occurrence."""
+
+    name: str
+
+    @property
+    def left(self) -> str:
+        """The left side of the rules that it stands for."""
+        return self.name.rstrip("'")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A call whose inputs may be non-terminals and whose textual arguments may be variables."""
+
+    function: Function
+    inputs: tuple[Part, ...]
+    arguments: tuple[str | Variable, ...]
+
+
+Part: TypeAlias = Pattern | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in a wording: a variable or non-terminal, its form, and texts put inside it."""
+
+    name: str
+    form: str
+    arguments: tuple[Text, ...] = ()
+
+
+Text: TypeAlias = tuple["str | Slot", ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
+
+    ``height`` is the length of the shortest derivation that begins with the rule, ``line`` its
+    line in the file and ``lines`` those of its wordings.
+    """
+
+    left: str
+    program: Part
+    texts: Mapping[str, tuple[Text, ...]]
+    line: int
+    lines: Mapping[Text, int]
+    strategy: str = ""
+    weight: int = 1
+    height: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The rules by left side, and the type that each left side gives."""
+
+    rules: Mapping[str, tuple[Rule, ...]]
+    types: Mapping[str, Type]
+
+    @property
+    def strategies(self) -> list[str]:
+        """The asking strategies, in the order of the file."""
+        return list(dict.fromkeys(rule.strategy for rule in self.rules[ROOT]))
+
+
+@cache
+def bundled() -> Grammar:
+    """The grammar in ``rules.scfg``."""
+    text = resources.files("generation").joinpath("rules.scfg").read_text("utf-8")
+    return read_grammar(text, "rules.scfg")
+
+
+def load_grammar(path: Path | str) -> Grammar:
+    """The grammar in a file; raises ReadError with file and line."""
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReadError(f"cannot be read: {error}", source=str(path)) from None
+    return read_grammar(text, str(path))
+
+
+def read_grammar(text: str, source: str = "") -> Grammar:
+    """The grammar in a text; raises ReadError that names the source and the line."""
+    rules: defaultdict[str, list[Rule]] = defaultdict(list)
+    for lines in _paragraphs(text, source):
+        rule = _at(source, lines[0][0], _read_rule, lines, source)
+        rules[rule.left].append(rule)
+    if ROOT not in rules:
+        raise ReadError(f"there is no rule for {ROOT}", source=source)
+    for rule in (rule for group in rules.values() for rule in group):
+        for symbol in symbols(rule.program):
+            if symbol.left not in rules:
+                raise _error(source, rule.line, f"there is no rule for {symbol.left}")
+    types = dict.fromkeys(rules, Type.FACTS)
+    while (found := {left: _type_of(group, types) for left, group in rules.items()}) != types:
+        types = found
+    for rule in (rule for group in rules.values() for rule in group):
+        _at(source, rule.line, _check, rule, rules, types, source)
+    return Grammar(_with_heights(rules, source), types)
+
+
+class _Malformed(Exception):
+    """What is wrong with a rule; the line is added by `_at`, the innermost one counts."""
+
+
+def _at(source: str, line: int, work: Callable[..., Result], *parts: Any) -> Result:
+    try:
+        return work(*parts)
+    except _Malformed as problem:
+        raise _error(source, line, str(problem)) from None
+
+
+def _error(source: str, line: int, message: str) -> ReadError:
+    return ReadError(message, place=f"line {line}", source=source)
+
+
+# --- reading ---------------------------------------------------------------------------------
+
+_RULE = re.compile(r"([A-Z]+)(?:\[(\w+)\])?(?:\s+\*(\d+))?\s*->\s*(.+)")
+_FORMS = re.compile(r"([a-z]+(?:, [a-z]+)*):\s+(.*)")
+_SYMBOL = re.compile(r"[A-Z]+'*")
+_SLOT = re.compile(r"(\w+'*)(?:\.(\w+))?(?:\s+(.+))?")
+_TOKEN = re.compile(r'\s*([(),]|"[^"]*"|[^(),"]+)')
+
+
+def _paragraphs(text: str, source: str) -> Iterator[list[tuple[int, str]]]:
+    """The lines of each rule with their numbers: its first line, then its wordings."""
+    lines: list[tuple[int, str]] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        line = re.sub(r"(?:^|\s)#.*", "", line).rstrip()
+        if not line:
+            continue
+        if not line[0].isspace():
+            if lines:
+                yield lines
+            lines = [(number, line)]
+        elif not lines:
+            raise _error(source, number, "a rule begins in the first column")
+        elif line.lstrip().startswith("|"):
+            lines.append((number, line.strip()[1:].strip()))
+        else:
+            lines[-1] = lines[-1][0], f"{lines[-1][1]} {line.strip()}"
+    if lines:
+        yield lines
+
+
+def _read_rule(lines: list[tuple[int, str]], source: str) -> Rule:
+    match = _RULE.fullmatch(lines[0][1])
+    if not match:
+        raise _Malformed("a rule is written LEFT -> program, or ROOT[strategy] *weight -> program")
+    left, strategy, weight, program = match.groups()
+    if (left == ROOT) != bool(strategy):
+        raise _Malformed(f"{ROOT} and no other left side names its strategy: {ROOT}[Count]")
+    if weight == "0":
+        raise _Malformed("a weight is at least 1")
+    reader = _ProgramReader(program)
+    part = reader.part()
+    reader.expect("")
+    texts: defaultdict[str, list[Text]] = defaultdict(list)
+    places: dict[Text, int] = {}
+    for number, line in lines[1:]:
+        forms, text = match.groups() if (match := _FORMS.fullmatch(line)) else (ONE, line)
+        wording = _at(source, number, _read_text, text)
+        places.setdefault(wording, number)
+        for form in forms.split(", "):
+            texts[form].append(wording)
+    if not texts:
+        raise _Malformed("the rule has no wording; write one below it, behind '|'")
+    found = {form: tuple(wordings) for form, wordings in texts.items()}
+    return Rule(left, part, found, lines[0][0], places, strategy or "", int(weight or 1))
+
+
+class _ProgramReader:
+    """Reads the program side: nested calls, non-terminals in capitals, $variables, texts."""
+
+    def __init__(self, text: str) -> None:
+        self._tokens = [token.strip() for token in _TOKEN.findall(text)]
+        self._tokens = [token for token in self._tokens if token]
+
+    def _next(self) -> str:
+        return self._tokens.pop(0) if self._tokens else ""
+
+    def expect(self, wanted: str) -> None:
+        """Take this token, or say what stands there."""
+        if (found := self._next()) != wanted:
+            raise _Malformed(f"{wanted or 'the end'!r} was expected in the program, not {found!r}")
+
+    def part(self) -> Part:
+        """A call or a non-terminal."""
+        word = self._next()
+        if self._tokens[:1] != ["("]:
+            if not _SYMBOL.fullmatch(word):
+                raise _Malformed(f"a call or a non-terminal was expected, not {word!r}")
+            return Symbol(word)
+        if word not in SPELLINGS:
+            raise _Malformed(f"there is no function {word!r}")
+        function = SPELLINGS[word]
+        self.expect("(")
+        inputs: list[Part] = []
+        arguments: list[str | Variable] = []
+        while self._tokens[:1] != [")"]:
+            if inputs or arguments:
+                self.expect(",")
+            if len(inputs) < function.arity:
+                inputs.append(self.part())
+            elif len(arguments) < len(function.arguments):
+                arguments.append(self._argument(function.arguments[len(arguments)][1]))
+            else:
+                raise _Malformed(f"too much for {function.name}; write {function.signature}")
+        self.expect(")")
+        if len(inputs) < function.arity or len(arguments) < len(function.arguments):
+            raise _Malformed(f"something is missing; write {function.signature}")
+        return Pattern(function, tuple(inputs), tuple(arguments))
+
+    def _argument(self, kind: Kind) -> str | Variable:
+        word = self._next()
+        if word.startswith("$"):
+            if not re.fullmatch(r"\$[a-z]+", word):
+                raise _Malformed(f"a variable is written $name, not {word!r}")
+            return Variable(word[1:], kind)
+        if word in ("", "(", ")", ","):
+            raise _Malformed(f"a variable or a text was expected, not {word!r}")
+        if self._tokens[:1] == ["("]:
+            raise _Malformed(f"the inputs come before the textual arguments, found {word}(")
+        return word.strip('"')
+
+
+def _read_text(text: str) -> Text:
+    parts: list[str | Slot] = []
+    for at, piece in enumerate(re.split(r"\{([^{}]*)\}", text)):
+        if at % 2 == 0:
+            if "{" in piece or "}" in piece:
+                raise _Malformed(f"a brace is not closed in {text!r}")
+            if piece:
+                parts.append(piece)
+            continue
+        match = _SLOT.fullmatch(piece)
+        if not match:
+            raise _Malformed(f"a slot is written {{name}}, {{name.form}} or {{name.form E, E'}},"
+                             f" not {{{piece}}}")  # fmt: skip
+        name, form, inside = match.groups()
+        arguments = tuple(_inside(part) for part in re.split(r",\s*", inside)) if inside else ()
+        parts.append(Slot(name, form or "", arguments))
+    return tuple(parts)
+
+
+def _inside(text: str) -> Text:
+    """The text inside a slot, in which non-terminals stand without braces: "E or E'"."""
+    pieces = re.split(r"(\b[A-Z]+(?![a-zA-Z])'*)", text)
+    return tuple(Slot(p, "") if at % 2 else p for at, p in enumerate(pieces) if p)
+
+
+# --- checking --------------------------------------------------------------------------------
+
+
+def symbols(part: Part) -> Iterator[Symbol]:
+    """The non-terminals of a program side, in order."""
+    if isinstance(part, Symbol):
+        yield part
+    else:
+        for inner in part.inputs:
+            yield from symbols(inner)
+
+
+def variables(part: Part) -> Iterator[Variable]:
+    """The variables of a program side, in order."""
+    if isinstance(part, Pattern):
+        for inner in part.inputs:
+            yield from variables(inner)
+        yield from (a for a in part.arguments if isinstance(a, Variable))
+
+
+def slots(text: Text) -> Iterator[Slot]:
+    """The slots of a wording, those inside of slots too."""
+    for part in text:
+        if isinstance(part, Slot):
+            yield part
+            for inner in part.arguments:
+                yield from slots(inner)
+
+
+def _type_of(rules: list[Rule], types: Mapping[str, Type]) -> Type:
+    """What a left side gives: sets without facts as soon as one of its rules gives such."""
+    given = [
+        types[r.program.left] if isinstance(r.program, Symbol) else r.program.function.output
+        for r in rules
+    ]
+    return next((type for type in given if type is not Type.FACTS), Type.FACTS)
+
+
+_WITNESSES = {
+    Type.ENTITIES: Call(FIND_ALL),
+    Type.FACTS: Call(RELATE, (Call(FIND_ALL),), ("relation", "forward")),
+    Type.VALUES: Call(QUERY_ATTR, (Call(FIND_ALL),), ("key",)),
+}
+_EXAMPLES = {Kind.QUANTITY: "1", Kind.TIME: "2000"}
+
+
+def _witness(part: Part, types: Mapping[str, Type]) -> Call:
+    """A program of the pattern's form, for the type check."""
+    if isinstance(part, Symbol):
+        if types[part.left] not in _WITNESSES:
+            raise _Malformed(f"{part.name} gives {types[part.left].value}, which nothing takes")
+        return _WITNESSES[types[part.left]]
+    texts = [
+        argument if isinstance(argument, str) else _EXAMPLES.get(kind) or (*kind.choices, "x")[0]
+        for argument, (_, kind) in zip(part.arguments, part.function.arguments, strict=True)
+    ]
+    return Call(part.function, tuple(_witness(p, types) for p in part.inputs), tuple(texts))
+
+
+def _check(
+    rule: Rule, rules: Mapping[str, list[Rule]], types: Mapping[str, Type], source: str
+) -> None:
+    given = types[rule.left]
+    if rule.left != ROOT and isinstance(rule.program, Pattern):
+        output = rule.program.function.output
+        if not given.accepts(output):
+            raise _Malformed(f"it gives {output.value}, another rule for {rule.left} {given.value}")
+    try:
+        check(_witness(rule.program, types))
+    except TypingError as error:
+        raise _Malformed(error.message) from None
+    kinds: dict[str, Kind] = {}
+    for variable in variables(rule.program):
+        if kinds.setdefault(variable.name, variable.kind) is not variable.kind:
+            raise _Malformed(f"${variable.name} stands for two kinds of argument")
+    names = [symbol.name for symbol in symbols(rule.program)]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise _Malformed(f"{twice[0]} stands twice; write {twice[0]}' the second time")
+    for text, line in rule.lines.items():
+        _at(source, line, _check_text, text, kinds, names, rules)
+
+
+def _check_text(
+    text: Text, kinds: Mapping[str, Kind], names: list[str], rules: Mapping[str, list[Rule]]
+) -> None:
+    for slot in slots(text):
+        if slot.name == WHAT and not slot.form and not slot.arguments:
+            continue
+        if slot.name in kinds:
+            _check_word(slot, kinds[slot.name])
+        elif slot.name not in names:
+            raise _Malformed(f"{{{slot.name}}} does not stand in the program")
+        elif slot.arguments:
+            raise _Malformed(f"{{{slot.name}}} takes nothing inside")
+        else:
+            left, form = Symbol(slot.name).left, slot.form or ONE
+            if not any(form in rule.texts for rule in rules[left]):
+                raise _Malformed(f"no rule for {left} has a wording {form!r}")
+    said = {slot.name for slot in slots(text)}
+    silent = [n for n in (*kinds, *names) if n not in said and kinds.get(n) != Kind.DIRECTION]
+    if silent:
+        raise _Malformed(f"a wording does not mention {silent[0]}")
+
+
+def _check_word(slot: Slot, kind: Kind) -> None:
+    forms = {n: m for n, m in inspect.getmembers(WORDS[kind], inspect.isfunction) if n[0] != "_"}
+    method = forms.get(slot.form or "plain")
+    if method is None:
+        raise _Malformed(f"{{{slot.name}}} has no form {slot.form!r}; it has {', '.join(forms)}")
+    takes = len(inspect.signature(method).parameters) - 1
+    if takes != len(slot.arguments):
+        raise _Malformed(f"{{{slot.name}.{slot.form}}} takes {takes} texts inside,"
+                         f" found {len(slot.arguments)}")  # fmt: skip
+
+
+def _with_heights(rules: Mapping[str, list[Rule]], source: str) -> dict[str, tuple[Rule, ...]]:
+    """The rules with their heights; a rule that can never end is an error."""
+    heights: dict[str, int] = {}
+    while True:
+        found = dict(heights)
+        for left, group in rules.items():
+            ends = [h for rule in group if (h := _height(rule, heights))]
+            if ends:
+                found[left] = min(ends)
+        if found == heights:
+            break
+        heights = found
+    for rule in (rule for group in rules.values() for rule in group):
+        if not _height(rule, heights):
+            raise _error(source, rule.line, "what begins with this rule can never end")
+    return {
+        left: tuple(replace(rule, height=_height(rule, heights)) for rule in group)
+        for left, group in rules.items()
+    }
+
+
+def _height(rule: Rule, heights: Mapping[str, int]) -> int:
+    """The rule's height, 0 while it is not known."""
+    below = [heights.get(symbol.left, 0) for symbol in symbols(rule.program)]
+    return 0 if 0 in below else 1 + max(below, default=0)

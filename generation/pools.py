@@ -1,0 +1,113 @@
+"""What sampling draws from: the facts of a knowledge base by relation, key, type and place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from random import Random
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from generation.lexicon import Direction
+from kb import Date, KnowledgeBase, Quantity, Value
+from kb.arrays import EMPTY, Ids
+
+Item = TypeVar("Item")
+# A type of values, as the functions of the language tell them apart; "time" holds the dates too.
+Form = Literal["any", "string", "quantity", "time", "date"]
+
+
+class NoDraw(Exception):
+    """There is nothing to draw that fits; the sampler tries something else."""
+
+
+def draw_from(random: Random, items: Sequence[Item]) -> Item:
+    """One of the items; raises NoDraw when there are none."""
+    if not items:
+        raise NoDraw
+    return items[random.randrange(len(items))]
+
+
+def has_form(value: Value, form: Form) -> bool:
+    """Whether a value is of the type."""
+    if form == "any":
+        return True
+    if isinstance(value, str):
+        return form == "string"
+    if isinstance(value, Quantity):
+        return form == "quantity"
+    return form == "time" or (form == "date" and isinstance(value, Date))
+
+
+class Pools:
+    """Facts by number, grouped in the ways that drawing asks for; what was grouped is kept."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self.relations = [
+            number for number in range(len(kb.relations)) if len(kb.relational.of_predicate(number))
+        ]
+        self.concepts = [
+            node
+            for node in range(kb.entity_count, kb.node_count)
+            if len(kb.instances_of(kb.name_of(node)))
+        ]
+        self.person = _instances(kb, ("person", "human"))
+        self.keys = lru_cache(maxsize=None)(self._keys)
+        self.key_facts = lru_cache(maxsize=None)(self._key_facts)
+        self.relation_facts = lru_cache(maxsize=None)(self._relation_facts)
+        self.literals = lru_cache(maxsize=20_000)(self._literals)
+        self.links = lru_cache(maxsize=20_000)(self._links)
+
+    def value(self, fact: int) -> Value:
+        """The value of a literal fact."""
+        return self.kb.values[int(self.kb.literals.object[fact])]
+
+    def _relation_facts(self, relation: int, qualified: bool) -> list[int]:
+        """The facts of a relation; only those with qualifiers when asked."""
+        table = self.kb.relational
+        facts = table.of_predicate(relation)
+        found: list[int] = (facts[table.qualifiers[facts] != 0] if qualified else facts).tolist()
+        return found
+
+    def _keys(self, form: Form, qualified: bool) -> list[int]:
+        """The keys that have facts of a type."""
+        return [key for key in range(len(self.kb.keys)) if self.key_facts(key, form, qualified)]
+
+    def _key_facts(self, key: int, form: Form, qualified: bool) -> list[int]:
+        """The facts of a key whose values are of a type."""
+        table = self.kb.literals
+        facts = table.of_predicate(key)
+        if qualified:
+            facts = facts[table.qualifiers[facts] != 0]
+        return [fact for fact in facts.tolist() if has_form(self.value(fact), form)]
+
+    def _literals(self, node: int) -> dict[int, list[int]]:
+        """The literal facts of an entity, by key."""
+        table = self.kb.literals
+        if not self.kb.is_entity(node):
+            return {}
+        return _grouped(table.of_subjects(np.array([node], np.int32)), table.predicate)
+
+    def _links(self, node: int) -> dict[tuple[int, Direction], list[int]]:
+        """The relational facts whose far end is the node, by relation and direction."""
+        table, single = self.kb.relational, np.array([node], np.int32)
+        into = _grouped(table.of_tails(single), table.predicate)
+        out = _grouped(table.of_subjects(single), table.predicate)
+        found: dict[tuple[int, Direction], list[int]] = {}
+        found.update({(relation, "forward"): facts for relation, facts in into.items()})
+        found.update({(relation, "backward"): facts for relation, facts in out.items()})
+        return found
+
+
+def _grouped(facts: Ids, groups: Ids) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for fact, group in zip(facts.tolist(), groups[facts].tolist(), strict=True):
+        found.setdefault(group, []).append(fact)
+    return dict(sorted(found.items()))
+
+
+def _instances(kb: KnowledgeBase, names: Sequence[str]) -> frozenset[int]:
+    found = [kb.instances_of(name) for name in names]
+    return frozenset(np.concatenate([EMPTY, *found]).tolist())

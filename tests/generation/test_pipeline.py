@@ -1,0 +1,228 @@
+"""What is generated: true, unique, worded with all that the program holds, the same each time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from generation import GenerationError, generate, read_grammar, split
+from generation.constants import constant_for, number_beside
+from generation.english import plural, say
+from generation.grammar import bundled
+from generation.pipeline import names_answer, reads_badly
+from generation.pools import NoDraw
+from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
+from kb.values import OPERATORS, compares, readings
+from kopl.check import check
+from kopl.example import Example
+from kopl.executor import Executor
+from kopl.program import post_order
+from kopl.types import Kind
+
+ROOT_FOLDER = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module", params=["lands", "world"])
+def made(request: pytest.FixtureRequest) -> tuple[KnowledgeBase, list[Example]]:
+    kb = request.getfixturevalue(request.param)
+    return kb, list(generate(kb, 300 if request.param == "lands" else 1500, 11))
+
+
+Made = tuple[KnowledgeBase, list[Example]]
+
+
+def test_every_answer_follows_from_the_json_alone(made: Made) -> None:
+    kb, examples = made
+    strict = Executor(kb, strict=True)
+    for example in examples:
+        program = json.loads(json.dumps(example.to_json()))["program"]
+        assert strict.run(program).denotation == [example.answer]
+
+
+def test_questions_and_programs_are_unique(made: Made) -> None:
+    _, examples = made
+    for values in ([e.question for e in examples], [e.program for e in examples]):
+        assert len(set(values)) == len(examples)
+    assert len({example.id for example in examples}) == len(examples)
+
+
+def test_questions_mention_every_constant(made: Made) -> None:
+    _, examples = made
+    for example in examples:
+        for call in post_order(example.program):
+            for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
+                if kind in (Kind.NAME, Kind.CONCEPT):
+                    said = [text, plural(text)]
+                elif kind in (Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE):
+                    said = [say(value) for value in readings(text)]
+                else:
+                    continue
+                assert any(s in example.question for s in said), (text, example.question)
+
+
+def test_questions_look_like_questions(made: Made) -> None:
+    _, examples = made
+    for example in examples:
+        assert example.question.endswith("?")
+        assert example.question == " ".join(example.question.split())
+        assert not set("{}$") & set(example.question)
+
+
+def test_every_strategy_occurs_and_names_are_single_ids(made: Made) -> None:
+    kb, examples = made
+    assert {e.type for e in examples} == set(bundled().strategies)
+    executor = Executor(kb)
+    for example in examples:
+        if example.program.function.name == "QueryName":
+            inside = example.program.inputs[0]
+            text = f"Count({inside})"
+            assert executor.run(text).answer == "1"
+
+
+def test_every_kind_of_question_occurs(world: KnowledgeBase) -> None:
+    examples = list(generate(world, 1500, 5))
+    used = Counter(c.function.name for e in examples for c in post_order(e.program))
+    expected = (
+        "Find FindAll FilterConcept FilterStr FilterNum FilterYear FilterDate QFilterStr QFilterNum"
+        " QFilterYear Relate And Or QueryName Count QueryAttr QueryAttrUnderCondition QueryRelation"
+        " SelectBetween SelectAmong VerifyStr VerifyNum VerifyYear VerifyDate QueryAttrQualifier"
+        " QueryRelationQualifier"
+    )
+    assert set(expected.split()) <= set(used)
+    hops = Counter(
+        sum(c.function.name == "Relate" for c in post_order(e.program)) for e in examples
+    )
+    assert hops[1] > 100 and hops[2] > 20
+
+
+def test_yes_and_no_are_balanced(made: Made) -> None:
+    _, examples = made
+    answers = Counter(e.answer for e in examples if e.type == "Verify")
+    assert set(answers) == {"yes", "no"}
+    assert abs(answers["yes"] - answers["no"]) <= 3
+
+
+def test_no_answer_is_given_away(made: Made) -> None:
+    _, examples = made
+    for example in examples:
+        if example.type not in ("Count", "Verify", "SelectBetween"):
+            assert example.answer is not None
+            assert not names_answer(example.question, example.answer)
+
+
+def test_the_seed_alone_decides() -> None:
+    script = (
+        "import json\n"
+        "from generation import generate\n"
+        "from tests.generation.conftest import build\n"
+        "for e in generate(build(), 60, 3): print(json.dumps(e.to_json()))\n"
+    )
+    outputs = []
+    for hash_seed in ("0", "1", "42"):
+        done = subprocess.run(
+            [sys.executable, "-c", script], cwd=ROOT_FOLDER, capture_output=True, check=True,
+            env={**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": str(ROOT_FOLDER)},
+        )  # fmt: skip
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] == outputs[2] != b""
+
+
+def test_other_seeds_give_other_questions(lands: KnowledgeBase) -> None:
+    first, again, other = ([e.question for e in generate(lands, 30, seed)] for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_namesakes_are_told_apart(lands: KnowledgeBase) -> None:
+    for example in generate(lands, 300, 4):
+        for call in post_order(example.program):
+            if call.inputs and call.inputs[0].arguments == ("Amber",):
+                assert call.function.name == "FilterConcept"
+
+
+def test_a_small_knowledge_base_gives_an_error() -> None:
+    builder = Builder()
+    builder.add_concept("c", "city")
+    builder.add_entity("a", "Amber", ["c"])
+    builder.add_attribute("a", "area", Quantity(3, "square kilometre"))
+    with pytest.raises(GenerationError, match=r"yields \d+ different questions, not 1000"):
+        list(generate(builder.build(), 1000, 0))
+    with pytest.raises(GenerationError, match="yields 0"):
+        list(generate(Builder().build(), 1, 0))
+    with pytest.raises(KoplError, match="negative"):
+        generate(builder.build(), -1, 0)
+
+
+def test_a_grammar_of_ones_own(lands: KnowledgeBase) -> None:
+    grammar = read_grammar(
+        "ROOT[QueryName] -> QueryName(Relate(Find($name), capital, forward))\n"
+        "    | {name}'s capital?\n"
+    )
+    examples = list(generate(lands, 8, 0, grammar=grammar))
+    assert "Arlen's capital?" in {e.question for e in examples}
+    assert all(check(e.program) for e in examples)
+    with pytest.raises(GenerationError, match="yields 8 "):
+        list(generate(lands, 9, 0, grammar=grammar))
+
+
+@pytest.mark.parametrize("value", [Quantity(12), Quantity(0), Quantity(-3.7, "metre"), Year(1990),
+                                   Date(1990, 2, 3), "white"])  # fmt: skip
+def test_constants_hold_or_do_not(value: Value) -> None:
+    from random import Random
+
+    random = Random(0)
+    others: list[Value] = [Quantity(4), Year(1980), Date(1981, 1, 1), "black"]
+    others = [o for o in others if isinstance(o, str) == isinstance(value, str)]
+    for operator in OPERATORS:
+        for holds in (True, False):
+            for day in (True, False):
+                try:
+                    constant = constant_for(
+                        random, value, operator, holds=holds, others=others, day=day
+                    )
+                except NoDraw:
+                    continue
+                if type(constant) is Quantity and type(value) is not Quantity:
+                    continue
+                if isinstance(value, Year) and isinstance(constant, Date):
+                    continue
+                if type(value) is Quantity and (
+                    type(constant) is not Quantity or constant.unit != value.unit
+                ):
+                    continue
+                assert compares(value, operator, constant) == holds
+
+
+def test_numbers_beside_are_round() -> None:
+    from random import Random
+
+    for seed in range(50):
+        found = number_beside(Random(seed), Quantity(643_801), True)
+        assert found.number > 643_801 and found.number % 10_000 == 0
+
+
+def test_what_reads_badly() -> None:
+    assert reads_badly("Which anthem is the anthem of Norway?")
+    assert reads_badly("Who is represented in in 2024?")
+    assert reads_badly("word " * 60)
+    assert not reads_badly("Which territory is Pago Pago in?")
+
+
+def test_split_shares_nothing(lands: KnowledgeBase) -> None:
+    examples = list(generate(lands, 100, 8))
+    doubled = [*examples, *(Example(f"{e.question} ", e.program, e.answer) for e in examples[:30])]
+    parts = split(doubled, 5)
+    assert sorted(map(len, parts), reverse=True) == list(map(len, parts))
+    assert sum(map(len, parts)) == 130 and len(parts[0]) in range(100, 109)
+    for at, part in enumerate(parts):
+        others = [e for n, other in enumerate(parts) if n != at for e in other]
+        assert not {e.program for e in part} & {e.program for e in others}
+        assert not {e.question for e in part} & {e.question for e in others}
+    assert split(doubled, 5) == parts != split(doubled, 6)
+    with pytest.raises(KoplError, match="above 0"):
+        split(examples, 0, (8, 0, 1))

@@ -1,0 +1,134 @@
+"""English inflection and the wording of relations, keys, values and comparisons."""
+
+from __future__ import annotations
+
+import pytest
+
+from generation import english
+from generation.lexicon import (
+    ComparisonWords,
+    ConceptWords,
+    Direction,
+    KeyWords,
+    NoWords,
+    OperatorWords,
+    RelationWords,
+    ValueWords,
+)
+from kb import Date, Quantity, Value, Year
+
+
+@pytest.mark.parametrize(
+    ("singular", "plural"),
+    [
+        ("country", "countries"),
+        ("member state of NATO", "member states of NATO"),
+        ("city with more than a million people", "cities with more than a million people"),
+        ("body of water", "bodies of water"),
+        ("person", "people"),
+        ("island state", "island states"),
+        ("church", "churches"),
+        ("highway", "highways"),
+        ("Nobel laureate in physics", "Nobel laureates in physics"),
+    ],
+)
+def test_plural(singular: str, plural: str) -> None:
+    assert english.plural(singular) == plural
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    ["an area", "a university", "an ISO code", "a unit", "a European", "an hour", "a GDP",
+     "an uninhabited territory", "foreign exchange reserves"],
+)  # fmt: skip
+def test_article(phrase: str) -> None:
+    bare = phrase.removeprefix("an ").removeprefix("a ")
+    assert english.with_article(bare) == phrase
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (Quantity(300_000, "square kilometre"), "300,000 square kilometres"),
+        (Quantity(1, "metre"), "1 metre"),
+        (Quantity(1234), "1234"),
+        (Quantity(-12345.5), "-12,345.5"),
+        (Quantity(7.9, "gram per cubic centimetre"), "7.9 grams per cubic centimetre"),
+        (Quantity(2.1, "child per woman"), "2.1 children per woman"),
+        (Quantity(3, "percent"), "3 percent"),
+        (Quantity(4, "per thousand"), "4 per thousand"),
+        (Year(1921), "1921"),
+        (Date(1921, 7, 4), "4 July 1921"),
+        ("white", "white"),
+    ],
+)
+def test_values(value: Value, said: str) -> None:
+    assert english.say(value) == said
+
+
+@pytest.mark.parametrize("name", ["United States", "Solomon Islands", "University of Oxford"])
+def test_names_with_the(name: str) -> None:
+    assert english.name_in_sentence(name) == f"the {name}"
+    assert english.name_in_sentence("Norway") == "Norway"
+    assert english.name_in_sentence("The Netherlands") == "The Netherlands"
+
+
+@pytest.mark.parametrize(
+    ("relation", "direction", "several", "that", "do"),
+    [
+        ("capital", "forward", False, "that is the capital of X", None),
+        ("capital", "backward", False, "whose capital is X", "have X as their capital"),
+        ("official language", "forward", True, "that is an official language of X",
+         "are official languages of X"),
+        ("export partner", "backward", True, "whose export partners include X",
+         "have X as an export partner"),
+        ("located in", "backward", False, "that is located in X", "are located in X"),
+        ("located in", "forward", False, "that X is located in", "is X located in"),
+        ("member of", "backward", True, "that is a member of X", "are members of X"),
+        ("member of", "forward", True, "that X is a member of", "is X a member of"),
+        ("shares border with", "backward", True, "that shares a border with X",
+         "share a border with X"),
+        ("decays to", "forward", False, "that X decays to", "does X decay to"),
+        ("place of birth", "backward", False, "that was born in X", "were born in X"),
+        ("award received", "forward", False, "that X received", "did X receive"),
+    ],
+)  # fmt: skip
+def test_relations(
+    relation: str, direction: Direction, several: bool, that: str, do: str | None
+) -> None:
+    words = RelationWords(relation, direction, several)
+    assert words.that("X") == that
+    if do is None:
+        with pytest.raises(NoWords):
+            words.do("X")
+    else:
+        assert words.do("X") == do
+
+
+def test_relations_as_facts() -> None:
+    assert RelationWords("capital", "forward", False).fact("X", "Y") == "the capital of X is Y"
+    assert RelationWords("member of", "forward", True).fact("X", "Y") == "X is a member of Y"
+    assert RelationWords("anthem", "forward", False).been("X", "Y") == "has Y been the anthem of X"
+    assert RelationWords("award received", "forward", True).was("X", "Y") == "did X receive Y"
+
+
+def test_comparisons() -> None:
+    assert OperatorWords("=", Year(1990)).plain() == "in"
+    assert OperatorWords("<", Date(1990, 1, 1)).plain() == "before"
+    assert OperatorWords(">", Quantity(3)).plain() == "greater than"
+    assert OperatorWords("=", Quantity(3)).of() == "of"
+    assert ComparisonWords("largest", "area").plain() == "largest"
+    assert ComparisonWords("less", "birth rate").plain() == "lower"
+
+
+def test_keys_and_values() -> None:
+    assert KeyWords("carbon dioxide emissions").verb() == "are"
+    assert KeyWords("value of exports").verb() == "is"
+    assert KeyWords("separated from").given() == "separated from"
+    assert KeyWords("allotrope").given() == "with the allotrope"
+    assert ValueWords("2019", Year(2019)).at() == "in 2019"
+    assert ValueWords("2019-05-01", Date(2019, 5, 1)).at() == "on 1 May 2019"
+    with pytest.raises(NoWords):
+        KeyWords("point in time").other()
+    with pytest.raises(NoWords):
+        ConceptWords("member state of NATO").short()
