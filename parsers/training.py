@@ -68,6 +68,8 @@ class Trainer:
         train: Sequence[Item], valid: Sequence[Example],
     ) -> None:  # fmt: skip
         torch.manual_seed(settings.seed)
+        # Sums in a fixed order: without it, two threads give another network on every run.
+        torch.use_deterministic_algorithms(True)
         self.folder, self.settings, self.kb = folder, settings, kb
         self.network, self.vocabulary, self.actions = description.network(settings)
         self.train, self.valid = train, valid

@@ -116,12 +116,16 @@ def test_the_same_seed_gives_the_same_network(
 ) -> None:
     from parsers.training import begin
 
-    short = settings.changed({"epochs": 1})
-    runs = [
-        losses(begin(tmp_path / name, short, small, small_examples, small_examples[:5]))
-        for name in ("a", "b")
-    ]
-    assert runs[0] == runs[1]
+    short = settings.changed({"epochs": 2, "batch": 56, "hidden": 256, "embedding": 128})
+    torch.set_num_threads(2)
+    try:
+        runs = [
+            losses(begin(tmp_path / name, short, small, small_examples, small_examples[:5]))
+            for name in ("a", "b", "c")
+        ]
+    finally:
+        torch.set_num_threads(1)
+    assert runs[0] == runs[1] == runs[2]
 
 
 def test_a_loss_that_is_no_number_stops(
