@@ -13,11 +13,11 @@ from kopl.example import Example
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from kopl.cli.common import add_kb
+    from kopl.cli.common import add_kb, positive
 
     add_kb(parser, option=True)
     parser.add_argument(
-        "-n", "--count", type=_count, required=True, metavar="N", help="how many questions"
+        "-n", "--count", type=positive, required=True, metavar="N", help="how many questions"
     )
     parser.add_argument("-s", "--seed", type=int, default=0, metavar="S", help="default: 0")
     parser.add_argument(
@@ -25,13 +25,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a file (also .gz or .bz2), or '-' for standard output",
     )  # fmt: skip
     parser.add_argument("--rules", metavar="FILE", help="a grammar in place of the bundled one")
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("a number above 0 was expected")
-    return count
 
 
 def run(arguments: argparse.Namespace) -> int:

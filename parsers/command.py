@@ -7,6 +7,7 @@ import json
 import sys
 
 from kb.errors import KoplError
+from kopl.cli.common import positive
 
 NEEDS_TORCH = "this needs the packages of the extra 'train': pip install -e '.[train]'"
 
@@ -16,7 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--run", required=True, dest="folder", help="the folder of a trained run")
     parser.add_argument("--kb", metavar="KB", help="where its knowledge base is now, if it moved")
     parser.add_argument("--trace", action="store_true", help="show the value after every call")
-    parser.add_argument("--top", type=int, default=1, metavar="N", help="how many programs to show")
+    parser.add_argument(
+        "--top", type=positive, default=1, metavar="N", help="how many programs to show"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
     parser.add_argument("question", metavar="QUESTION")
 
@@ -29,8 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
         if error.name not in ("torch", "safetensors"):
             raise
         raise KoplError(NEEDS_TORCH) from None
-    if arguments.top < 1:
-        raise KoplError("--top must be at least 1")
     parser = Parser.load(arguments.folder, arguments.kb)
     answers = parser.ask(arguments.question, top=arguments.top, trace=arguments.trace)
     for answer in answers:

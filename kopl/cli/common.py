@@ -27,6 +27,14 @@ def add_kb(parser: argparse.ArgumentParser, *, option: bool) -> None:
     )
 
 
+def positive(text: str) -> int:
+    """The number of an option that counts something; argparse tells what is wrong with it."""
+    count = int(text)
+    if count < 1:
+        raise argparse.ArgumentTypeError("a number above 0 was expected")
+    return count
+
+
 def open_kb(arguments: argparse.Namespace) -> KnowledgeBase:
     """The knowledge base that the arguments name; warnings go to standard error."""
     from kb import load

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import ReadError
-from kopl.cli.common import add_kb, open_kb, print_table, program_text
+from kopl.cli.common import add_kb, open_kb, positive, print_table, program_text
 from kopl.errors import ParseError, ProgramError
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--trace", action="store_true", help="show the value after every call")
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
     parser.add_argument("--timeout", type=_seconds, metavar="S", help="seconds for one program")
-    parser.add_argument("--max-ids", type=_count, metavar="N", help="ids that one call may give")
-    parser.add_argument("--max-depth", type=_count, metavar="N", help="calls inside one another")
+    parser.add_argument("--max-ids", type=positive, metavar="N", help="ids that one call may give")
+    parser.add_argument("--max-depth", type=positive, metavar="N", help="calls inside one another")
     parser.add_argument(
         "--programs",
         metavar="FILE",
@@ -41,13 +41,6 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise argparse.ArgumentTypeError("a number of seconds above 0 was expected")
     return seconds
-
-
-def _count(text: str) -> int:
-    count = int(text)
-    if count < 1:
-        raise argparse.ArgumentTypeError("a number above 0 was expected")
-    return count
 
 
 def run(arguments: argparse.Namespace) -> int:
