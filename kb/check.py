@@ -119,6 +119,13 @@ def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:
                 f"entities/{entity}/attributes/{key}",
                 f"{text!r} is a day written as a string: FilterDate and FilterYear pass over it",
             )
+        keys, values = kb.qualifier_sets.columns()
+        for at in np.unique(keys[values == number]).tolist():
+            yield _warn(
+                "unreachable-date",
+                f"qualifier keys/{kb.keys[at]}",
+                f"{text!r} is a day written as a string: QFilterDate and QFilterYear pass over it",
+            )
 
 
 def _nodes(kb: KnowledgeBase) -> Iterator[Problem]:

@@ -28,6 +28,8 @@ def read_kqapro(path: Path | str, problems: Problems | None = None) -> Knowledge
             raise stream.fail('expected an object with "concepts" and "entities"')
         seen = set()
         for section in stream.members():
+            if section in seen and section in ("concepts", "entities"):
+                problems.error("duplicate-section", section, f'the file has "{section}" twice')
             seen.add(section)
             if section not in ("concepts", "entities"):
                 stream.value()

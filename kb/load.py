@@ -48,8 +48,12 @@ def bundled(name: str) -> Path | None:
 def locate(name: Path | str) -> Path:
     """The file that a name stands for; raises ReadError when there is none."""
     path = bundled(str(name)) or Path(name)
-    if not path.is_file():
-        what = "is a folder" if path.is_dir() else "there is no such file"
+    try:
+        is_file, is_folder = path.is_file(), path.is_dir()
+    except OSError as error:  # a name that is too long, a folder that may not be entered
+        raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
+    if not is_file:
+        what = "is a folder" if is_folder else "there is no such file"
         raise ReadError(
             f"{what}; give 'world', a kb.json, JSON lines or a snapshot", source=str(path)
         )
@@ -102,14 +106,13 @@ def load(name: Path | str, *, cache: bool = True) -> KnowledgeBase:
     if folder is None:
         return read(path)
     source = Source.of(path)
-    digest = hashlib.sha256(source.path.encode()).hexdigest()[:16]
-    kept = folder / f"{path.name.split('.')[0]}-{digest}.kopl"
-    if kept.is_file():
-        try:
-            if source_of(read_header(kept)) == source:
-                return read_snapshot(kept)
-        except (ReadError, OSError) as error:
-            log.warning("%s; it is made again from %s", error, path)
+    digest = hashlib.sha256(os.fsencode(source.path)).hexdigest()[:16]
+    kept = folder / f"{path.name.split('.')[0][:40]}-{digest}.kopl"  # names have a longest length
+    try:
+        if kept.is_file() and source_of(read_header(kept)) == source:
+            return read_snapshot(kept)
+    except (ReadError, OSError) as error:
+        log.warning("%s; it is made again from %s", error, path)
     kb = read(path)
     try:
         write_snapshot(kb, kept, source)

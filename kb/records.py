@@ -116,6 +116,9 @@ class NodeReader:
             relational(number, relation, direction == "forward", other, pairs)
 
     def _define(self, id: str, node: Any, kind: int, links: Any, place: str) -> int:
+        if not isinstance(id, str):  # only in an object made in Python
+            self._problems.error("wrong-type", place, "the id must be a text")
+            return -1
         if not isinstance(node, dict):
             self._problems.error("wrong-type", place, f"expected an object, found {_show(node)}")
             return -1
@@ -153,6 +156,8 @@ class NodeReader:
     def _qualifiers(self, qualifiers: Any) -> list[tuple[str, RawValue]]:
         pairs = []
         for key, values in qualifiers.items():
+            if not isinstance(key, str):
+                raise ValueReadError(f"a qualifier's key must be a text, not {key!r}")
             if type(values) is not list:
                 raise ValueReadError(f"the qualifier {key!r} must have a list of values")
             for value in values:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
+import os
 import struct
 import zlib
 from collections.abc import Mapping
@@ -101,7 +102,7 @@ def read_header(path: Path | str) -> dict[str, Any]:
         _, version, length, checksum = _PREFIX.unpack(prefix)
         if version != VERSION:
             raise _refusal(path, f"it has version {version}, this toolkit reads {VERSION}")
-        header = file.read(length)
+        header = file.read(min(length, os.fstat(file.fileno()).st_size))
     if len(header) < length or zlib.crc32(header) != checksum:
         raise _refusal(path, "its header is damaged or cut short")
     found: dict[str, Any] = json.loads(header)

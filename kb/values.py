@@ -10,6 +10,8 @@ import math
 import re
 from dataclasses import dataclass
 from decimal import Decimal
+from numbers import Real
+from operator import index
 from typing import Any, Literal, TypeAlias, get_args
 
 from kb.errors import ValueReadError
@@ -30,6 +32,8 @@ class Quantity:
     unit: str = NO_UNIT
 
     def __post_init__(self) -> None:
+        if not isinstance(self.number, Real) or isinstance(self.number, bool):
+            raise ValueReadError(f"a quantity must have a number, not {self.number!r}")
         try:
             number = float(self.number)
         except OverflowError:
@@ -52,6 +56,8 @@ class Year:
     year: int
 
     def __post_init__(self) -> None:
+        if type(self.year) is not int:
+            object.__setattr__(self, "year", _integer(self.year, "year"))
         if abs(self.year) > LARGEST_YEAR:
             # Python refuses to print an integer of thousands of digits.
             shown = self.year if abs(self.year) < 10**30 else "of more than 30 digits"
@@ -70,6 +76,9 @@ class Date:
     day: int
 
     def __post_init__(self) -> None:
+        if not type(self.year) is type(self.month) is type(self.day) is int:
+            for part in ("year", "month", "day"):
+                object.__setattr__(self, part, _integer(getattr(self, part), part))
         Year(self.year)
         if not (1 <= self.month <= 12 and 1 <= self.day <= days_in_month(self.year, self.month)):
             raise ValueReadError(f"there is no day {self.year}-{self.month:02}-{self.day:02}")
@@ -81,6 +90,14 @@ class Date:
 
 Time: TypeAlias = Year | Date
 Value: TypeAlias = str | Quantity | Year | Date
+
+
+def _integer(number: Any, what: str) -> int:
+    """The number as Python's own integer, so that one of numpy's is stored like any other."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise ValueReadError(f"a {what} must be an integer, not {number!r}")
+    return index(number)
+
 
 _MONTHS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
