@@ -18,10 +18,10 @@ from typing import Any, TypeAlias, TypeVar
 
 from generation.lexicon import WORDS
 from kb.errors import ReadError
-from kopl.check import check
 from kopl.errors import TypingError
 from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
 from kopl.program import Call
+from kopl.typecheck import check
 from kopl.types import Kind, Type
 
 Result = TypeVar("Result")

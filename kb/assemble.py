@@ -222,9 +222,10 @@ class Assembler:
             for fact in np.flatnonzero(~live).tolist():
                 ends = (heads[fact], tails[fact])
                 owner, other = ends if at[fact] == HEAD else ends[::-1]
+                group = "concepts" if self._kinds[owner] == CONCEPT else "entities"
                 self.problems.warning(
                     "dangling-id",
-                    f"{ids[owner]}/relations/{texts[relations[fact]]}",
+                    f"{group}/{ids[owner]}/relations/{texts[relations[fact]]}",
                     f"the object {ids[other]!r} is not defined; the fact is dropped",
                 )
         return [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from kb.load import READERS, format_of, locate
 from kb.problems import Problem, Problems
 from kb.snapshot import read_snapshot
 from kb.store import KnowledgeBase
-from kb.values import Quantity, Value, read_time
+from kb.values import read_time
 
 
 def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
@@ -79,21 +78,24 @@ def _mixed_keys(kb: KnowledgeBase) -> Iterator[Problem]:
         ("qualifier keys", kb.qualifier_values_of()),
     ):
         for key, numbers in keys.items():
-            values = [kb.values[number] for number in numbers.tolist()]
-            kinds = Counter(map(_kind, values))
+            kinds = kb.values.kinds(numbers)
             if len(kinds) > 1:
                 listed = ", ".join(f"{n} {kind}" for kind, n in kinds.most_common())
                 yield _warn("mixed-types", f"{what}/{key}", f"values of several types: {listed}")
-            units = Counter(v.unit for v in values if isinstance(v, Quantity))
+            units = kb.values.units(numbers)
             if len(units) > 1:
                 listed = ", ".join(f"{n} in {unit}" for unit, n in units.most_common(8))
                 yield _warn("mixed-units", f"{what}/{key}", f"several units: {listed}")
+            if not key.strip():
+                yield _warn("empty-name", f"{what}/{key}", "the key is empty")
+    for relation in kb.relations:
+        if not relation.strip():
+            yield _warn("empty-name", f"relations/{relation}", "the relation is empty")
 
 
-def _kind(value: Value) -> str:
-    if isinstance(value, str):
-        return "string"
-    return "quantity" if isinstance(value, Quantity) else "time"
+def check_schema(kb: KnowledgeBase) -> list[Problem]:
+    """The quick part of `check`, made whenever a file is read: cycles and mixed keys."""
+    return [*_cycles(kb), *_mixed_keys(kb)]
 
 
 # Only the full form of a day: identifiers such as 7440-01-9 look like dates otherwise.

@@ -53,7 +53,9 @@ def locate(name: Path | str) -> Path:
     except OSError as error:  # a name that is too long, a folder that may not be entered
         raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
     if not is_file:
-        what = "is a folder" if is_folder else "there is no such file"
+        what = "there is no such file"
+        if is_folder or path.exists():
+            what = "is a folder" if is_folder else "is no ordinary file"
         raise ReadError(
             f"{what}; give 'world', a kb.json, JSON lines or a snapshot", source=str(path)
         )
@@ -84,10 +86,14 @@ def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
         return read_snapshot(path)
     problems = problems or Problems(source=str(path))
     kb = READERS[form](path, problems)
+    from kb.check import check_schema  # it reads files by this module
+
+    for found in check_schema(kb):
+        problems.warning(found.code, found.place, found.message)
     if problems.warnings:
-        log.warning(
-            "%s: %d warnings while reading; 'kopl kb check' lists them", path, problems.warnings
-        )
+        shown = str(path).encode("utf-8", "backslashreplace").decode()  # a name may be odd
+        count = problems.warnings
+        log.warning("%s: %d warnings while reading; 'kopl kb check' lists them", shown, count)
     return kb
 
 
@@ -125,10 +131,9 @@ def _load_snapshot(path: Path) -> KnowledgeBase:
     try:
         return read_snapshot(path)
     except SnapshotError as refusal:
-        source = None
         try:
-            source = source_of(read_header(path))
-        except SnapshotError:
+            source = source_of(read_header(path, any_version=True))
+        except (SnapshotError, TypeError, KeyError, ValueError):
             raise refusal from None
         if source is None or not Path(source.path).is_file():
             raise

@@ -95,7 +95,7 @@ class NodeReader:
         relational = self._assembler.relational
         for at, fact in enumerate(self._list(node, "relations", place)):
             try:
-                relation = fact["relation"] if "relation" in fact else fact["predicate"]
+                relation = fact["predicate"] if "predicate" in fact else fact["relation"]
                 direction, other = fact["direction"], fact["object"]
                 if type(relation) is not str or type(other) is not str:
                     raise ValueReadError("the relation and the object must be texts")

@@ -27,6 +27,8 @@ from kb.stream import writing
 
 MAGIC = b"koplkb\r\n"
 VERSION = 1
+# Raised when a reader's rules change: what an older one made of a file is not used any more.
+READER = 1
 _PREFIX = struct.Struct("<8sIII")
 _ALIGN = 64
 
@@ -38,6 +40,7 @@ class Source:
     path: str
     size: int
     modified_ns: int
+    reader: int = READER
 
     @classmethod
     def of(cls, path: Path) -> Source:
@@ -93,14 +96,18 @@ def write_snapshot(kb: KnowledgeBase, path: Path | str, source: Source | None = 
             file.write(data + b"\0" * (-len(data) % _ALIGN))
 
 
-def read_header(path: Path | str) -> dict[str, Any]:
-    """The header of a snapshot; raises SnapshotError when it cannot be trusted."""
+def read_header(path: Path | str, *, any_version: bool = False) -> dict[str, Any]:
+    """The header of a snapshot; raises SnapshotError when it cannot be trusted.
+
+    Prefix, checksum and the field ``source`` stay where they are in every version, so that a file
+    of another version can be made again (``any_version``).
+    """
     with Path(path).open("rb") as file:
         prefix = file.read(_PREFIX.size)
         if len(prefix) < _PREFIX.size or not prefix.startswith(MAGIC):
             raise _refusal(path, "it is not a snapshot, or cut short")
         _, version, length, checksum = _PREFIX.unpack(prefix)
-        if version != VERSION:
+        if version != VERSION and not any_version:
             raise _refusal(path, f"it has version {version}, this toolkit reads {VERSION}")
         header = file.read(min(length, os.fstat(file.fileno()).st_size))
     if len(header) < length or zlib.crc32(header) != checksum:

@@ -12,8 +12,9 @@ import os
 import tempfile
 import zlib
 from collections.abc import Iterator
+from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TextIO, cast
+from typing import IO, Any, TextIO, cast
 
 from kb.errors import ReadError, WriteError
 from kb.progress import ProgressBar
@@ -24,24 +25,25 @@ _MAGIC = ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
 _READ_ERRORS = (EOFError, zlib.error, lzma.LZMAError, OSError)
 
 
-def compression_of(path: Path) -> str:
-    """How a file is compressed, by its first bytes: "gz", "bz2", "xz" or ""."""
-    with path.open("rb") as file:
-        start = file.read(6)
+def compression_of(file: BufferedReader) -> str:
+    """How a file is compressed, by its first bytes (not consumed): "gz", "bz2", "xz" or ""."""
+    start = file.peek(6)
     return next((name for magic, name in _MAGIC if start.startswith(magic)), "")
 
 
 class TextReader:
-    """The text of a plain or compressed UTF-8 file in chunks, with a progress bar.
+    """The text of a plain or compressed UTF-8 file (or pipe) in chunks, with a progress bar.
 
-    Raises ReadError for a file that is missing, damaged, cut short or not UTF-8.
+    ``errors`` is that of `bytes.decode`. Raises ReadError for a file that is missing, damaged, cut
+    short or not UTF-8.
     """
 
-    def __init__(self, path: Path, title: str = "") -> None:
+    def __init__(self, path: Path, title: str = "", errors: str = "strict") -> None:
         self.source = str(path)
         try:
-            compression = compression_of(path)
-            self._raw: BinaryIO = path.open("rb")
+            self._raw = path.open("rb")
+            compression = compression_of(self._raw)
+            size = path.stat().st_size
         except OSError as error:
             reason = error.strerror or str(error)
             raise ReadError(f"cannot be opened: {reason}", source=self.source) from error
@@ -52,8 +54,8 @@ class TextReader:
             opened = bz2.BZ2File(self._raw)
         elif compression == "xz":
             opened = lzma.LZMAFile(self._raw)  # noqa: SIM115 (closed with the reader)
-        self._text = io.TextIOWrapper(opened, encoding="utf-8-sig", newline="")
-        self._bar = ProgressBar(title or f"reading {path.name}", path.stat().st_size)
+        self._text = io.TextIOWrapper(opened, encoding="utf-8-sig", errors=errors, newline="")
+        self._bar = ProgressBar(title or f"reading {path.name}", size)
 
     def __enter__(self) -> TextReader:
         return self
@@ -67,7 +69,7 @@ class TextReader:
         """The next piece of text, "" at the end."""
         with self._explained():
             piece = self._text.read(size)
-        self._bar.reach(self._raw.tell())
+        self._show()
         return piece
 
     def lines(self) -> Iterator[str]:
@@ -77,8 +79,12 @@ class TextReader:
                 line = self._text.readline()
             if not line:
                 return
-            self._bar.reach(self._raw.tell())
+            self._show()
             yield line.rstrip("\r\n")
+
+    def _show(self) -> None:
+        with contextlib.suppress(OSError):  # a pipe has no place
+            self._bar.reach(self._raw.tell())
 
     @contextlib.contextmanager
     def _explained(self) -> Iterator[None]:
@@ -210,7 +216,9 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
     file of that name stays as it was. Raises WriteError when there is no place or no right to
     write.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # what a link leads to is written, the link stays
+    if path.exists() and not path.is_file():
+        raise WriteError(f"{path}: cannot be written: it is no ordinary file")
     temporary = ""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,6 +8,7 @@ intervals of numbers: one search serves filters, qualifier filters and Verify of
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
@@ -60,6 +61,20 @@ class ValueTable:
         if isinstance(value, Quantity):
             return "quantity" if value.unit == NO_UNIT else f"quantity ({value.unit})"
         return "string" if isinstance(value, str) else type(value).__name__.lower()
+
+    def kinds(self, numbers: npt.NDArray[np.int32]) -> Counter[str]:
+        """How many of the values are strings, quantities and times (years and days)."""
+        strings = int((numbers < self.first_quantity).sum())
+        times = int((numbers >= self.first_time).sum())
+        found = {"string": strings, "quantity": len(numbers) - strings - times, "time": times}
+        return Counter({kind: count for kind, count in found.items() if count})
+
+    def units(self, numbers: npt.NDArray[np.int32]) -> Counter[str]:
+        """How many of the values are quantities in each unit."""
+        units = self.units_of(numbers[self.is_quantity(numbers)])
+        texts, counts = np.unique(units, return_counts=True)
+        pairs = zip(texts.tolist(), counts.tolist(), strict=True)
+        return Counter({self._strings[text]: count for text, count in pairs})
 
     def is_quantity(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
         """For each value number whether it is a quantity."""

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kopl.answers import published_equal, same_answer
     from kopl.builder import find, find_all
-    from kopl.check import check
     from kopl.errors import (
         ExecutionError,
         KoplError,
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
     from kopl.functions import FUNCTIONS
     from kopl.program import Call
     from kopl.text import read, to_json, write_json, write_nested, write_serialised
+    from kopl.typecheck import check
 
 # Names are loaded when asked for: the command line starts without numpy and lark.
 _HOMES = {
     "answers": ["published_equal", "same_answer"],
     "builder": ["find", "find_all"],
-    "check": ["check"],
+    "typecheck": ["check"],
     "errors": [
         "ExecutionError",
         "KoplError",

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from kb.values import Date, Quantity, Year
-from kopl.check import check
 from kopl.errors import TypingError
 from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
+from kopl.typecheck import check
 from kopl.types import Kind
 
 # Arguments that may be left out, with what they are then.

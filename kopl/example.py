@@ -79,7 +79,7 @@ def read_objects(path: Path | str) -> Iterator[tuple[str, Any]]:
 
     In place of a line that is not JSON comes a ReadError, so that a reader may go on.
     """
-    with TextReader(Path(path)) as reader:
+    with TextReader(Path(path), errors="surrogateescape") as reader:
         start = ""
         lines = enumerate(reader.lines(), 1)
         for number, line in lines:
@@ -94,6 +94,11 @@ def read_objects(path: Path | str) -> Iterator[tuple[str, Any]]:
             if not line.strip():
                 continue
             place = f"line {number}"
+            try:
+                line.encode("utf-8")
+            except UnicodeEncodeError:
+                yield place, ReadError("the line is not UTF-8 text", place=place, source=str(path))
+                continue
             try:
                 yield place, json.loads(line)
             except (ValueError, RecursionError) as error:

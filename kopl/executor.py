@@ -9,13 +9,13 @@ from functools import cached_property
 from typing import Any, Literal
 
 from kb import KnowledgeBase
-from kopl.check import Step, check
 from kopl.denotation import Outcome, Words
 from kopl.errors import LimitError, ProgramError
 from kopl.hints import hints_for
 from kopl.meaning import MEANINGS, Context
 from kopl.program import Call
 from kopl.text import MAX_DEPTH, read
+from kopl.typecheck import Step, check
 
 State = Literal["unique", "empty", "several"]
 Program = str | Sequence[Any] | Call

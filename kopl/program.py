@@ -11,7 +11,7 @@ class Call:
     """A function applied to inputs (calls) and textual arguments (strings as they were written).
 
     Immutable, hashable, compared by content. ``size`` counts the calls of the tree and ``depth``
-    its longest path. A `Call` may be ill-typed; `kopl.check` tells.
+    its longest path. A `Call` may be ill-typed; `kopl.typecheck` tells.
     """
 
     __slots__ = ("_hash", "arguments", "depth", "function", "inputs", "size")

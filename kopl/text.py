@@ -1,7 +1,7 @@
 """Programs as text: the nested, the serialised and the JSON spelling, read and written.
 
 ``read`` takes any of them. All three keep the textual arguments exactly as they are; what an
-argument means is decided by `kopl.check`.
+argument means is decided by `kopl.typecheck`.
 """
 
 from __future__ import annotations
@@ -31,11 +31,13 @@ def read(program: str | Sequence[Any] | Call, *, max_depth: int = MAX_DEPTH) -> 
     or without any parenthesis is the serialised form, any other the nested form. Raises ParseError,
     or LimitError for a program deeper than ``max_depth`` calls.
     """
+    program = getattr(program, "program", program)  # an expression of `kopl.builder`
     if isinstance(program, Call):
         call = program
     elif not isinstance(program, str):
         call = read_json(program)
     else:
+        program = program.removeprefix("\ufeff")  # some editors begin a file so
         start = program.lstrip()
         if not start:
             raise ParseError("the program is empty")
@@ -96,7 +98,7 @@ def _parser() -> Lark:
             return _unquote(text)
 
         def single(self, text: str) -> str:
-            body = str(text)[1:-1].replace("\\'", "'").replace('"', '\\"')
+            body = _IN_SINGLE.sub(lambda m: _AS_DOUBLE.get(m[0], m[0]), str(text)[1:-1])
             return _unquote(f'"{body}"')
 
         def bare(self, text: str) -> str:
@@ -107,6 +109,11 @@ def _parser() -> Lark:
 
     grammar = resources.files("kopl").joinpath("grammar.lark").read_text("utf-8")
     return Lark(grammar, parser="lalr", lexer="contextual", transformer=Build())
+
+
+# What differs between the two kinds of quotes.
+_IN_SINGLE = re.compile(r"\\.|\"", re.DOTALL)
+_AS_DOUBLE = {"\\'": "'", '"': '\\"'}
 
 
 def _unquote(text: str) -> str:
@@ -157,12 +164,14 @@ def _explain(text: str, error: Any) -> str:
     at = getattr(error, "pos_in_stream", None)
     if at is None or at < 0 or at > len(text):
         at = len(text)
-    found = text[at : at + 1]
+    ended = getattr(getattr(error, "token", None), "type", "") == "$END"
+    found = "" if ended else text[at : at + 1]
     # An unknown function is read as a bare text; the parenthesis behind it is the surprise.
     word = _WORD_BEFORE.search(text, 0, at) if found == "(" else _WORD_HERE.match(text, at)
-    if word:
+    if word and found and word[1] not in SPELLINGS:
         return f"{_where(text, word.start())}: {_unknown_function(word[1])}"
-    if not found or getattr(getattr(error, "token", None), "type", "") == "$END":
+    if not found:
+        at = len(text)
         missing = text.count("(") - text.count(")")
         hint = f"; {missing} closing parenthesis missing" if missing > 0 else ""
         return f"{_where(text, at)}: the program ends too early{hint}"

@@ -68,9 +68,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KoplError as error:
         print(f"kopl: {error}", file=sys.stderr)
         return 2
-    except BrokenPipeError:
-        # The reader went away, as in `kopl … | head`; leave nothing for the interpreter to flush.
+    except OSError as error:
+        # Standard output: its reader went away, as in `kopl … | head`, or the disk is full. Leave
+        # nothing for the interpreter to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            print(f"kopl: {error.strerror or error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         print("kopl: interrupted", file=sys.stderr)

@@ -56,7 +56,12 @@ def show_warnings() -> None:
 def program_text(argument: str) -> str:
     """The text of a PROGRAM argument: itself, standard input for ``-``, a file for ``@FILE``."""
     if argument == "-":
-        return sys.stdin.read().strip("\r\n")
+        text = sys.stdin.read().strip("\r\n")
+        try:
+            text.encode("utf-8")
+        except UnicodeEncodeError:
+            raise ReadError("the text is not UTF-8", source="standard input") from None
+        return text
     if argument.startswith("@"):
         path = Path(argument[1:])
         try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kopl.cli.common import add_kb, open_kb, print_table, show_warnings
+from kopl.cli.common import add_kb, open_kb, positive, print_table, show_warnings
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--all", action="store_true", help="list more than 1,000 of a kind")
     search = action("search", "find entities, concepts, keys and relations by name")
     search.add_argument("text", metavar="TEXT", help="a name or something near it")
-    search.add_argument("-n", type=int, default=10, help="how many of each kind (default: 10)")
+    search.add_argument("-n", type=positive, default=10, help="how many of each kind (default: 10)")
     show = action("show", "the facts of an entity or concept")
     show.add_argument("node", metavar="NODE", help="an id or a name")
     convert = action("convert", "write a knowledge base in another format")

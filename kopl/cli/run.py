@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--programs",
         metavar="FILE",
-        help="JSON lines (or a JSON list) of objects with a field 'program' in any spelling",
+        help="JSON lines (or a JSON list) of objects with a field 'program'; '-': standard input",
     )
     parser.add_argument(
         "program", nargs="?", metavar="PROGRAM", help="any spelling; '-': standard input; @FILE"
@@ -62,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     except ProgramError as error:
         _print_error(error, arguments.json)
         return 1
+    for hint in [] if result.denotation and arguments.json else result.hints:
+        print(f"kopl: {hint}", file=sys.stderr)
     if arguments.json:
         print(json.dumps(_with_trace(result), ensure_ascii=False))
         return 0
@@ -71,8 +73,6 @@ def run(arguments: argparse.Namespace) -> int:
         print(string)
     if not result.denotation:
         print("(empty denotation)", file=sys.stderr)
-    for hint in result.hints:
-        print(f"kopl: {hint}", file=sys.stderr)
     return 0
 
 
@@ -92,8 +92,6 @@ def _with_trace(result: Any) -> dict[str, Any]:
             {"call": step.number, "text": step.text, "count": step.count, "shown": step.shown}
             for step in result.trace
         ]
-    if not result.denotation and result.hints:
-        shown["hints"] = result.hints
     return shown
 
 
@@ -118,7 +116,7 @@ def _programs(path: str) -> Iterator[Any]:
     """The programs of a file; an object that holds none gives the error in its place."""
     from kopl.example import read_objects
 
-    for place, item in read_objects(path):
+    for place, item in read_objects("/dev/stdin" if path == "-" else path):
         if isinstance(item, ReadError):
             yield ParseError(f"{place}: {item.message}")
         elif not isinstance(item, dict) or not isinstance(item.get("program"), str | list):
@@ -136,7 +134,8 @@ def _run_file(executor: Any, arguments: argparse.Namespace) -> int:
             if arguments.json:
                 _print_error(result, True)
             else:
-                print(f"error: {result.kind}: {result}")
+                print()  # every program has its line
+                print(f"kopl: program {programs}: {result.kind} error: {result}", file=sys.stderr)
         elif arguments.json:
             print(json.dumps(result.to_json(), ensure_ascii=False))
         else:

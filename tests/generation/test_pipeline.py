@@ -19,10 +19,10 @@ from generation.pipeline import names_answer, reads_badly
 from generation.pools import NoDraw
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares, readings
-from kopl.check import check
 from kopl.example import Example
 from kopl.executor import Executor
 from kopl.program import post_order
+from kopl.typecheck import check
 from kopl.types import Kind
 
 ROOT_FOLDER = Path(__file__).parents[2]

@@ -100,8 +100,8 @@ def test_built_facts_dangle_with_a_warning() -> None:
     found = [(p.code, p.place) for p in builder.problems.found]
     assert found == [
         ("dangling-id", "entities/seine/instanceOf"),
-        ("dangling-id", "paris/relations/twin"),
-        ("dangling-id", "rome/relations/twin"),
+        ("dangling-id", "entities/paris/relations/twin"),
+        ("dangling-id", "entities/rome/relations/twin"),
     ]
 
 

@@ -153,7 +153,7 @@ def test_corners(document: dict[str, Any], program: Call) -> None:
 @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
 @given(programs())
 def test_drawn_programs_type(program: Call) -> None:
-    from kopl.check import check
+    from kopl.typecheck import check
 
     assert check(read(to_json(program)))[-1].call == program
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from kopl.check import check
 from kopl.text import read, to_json, write_json, write_nested, write_serialised
+from kopl.typecheck import check
 
 
 @pytest.fixture(scope="module")

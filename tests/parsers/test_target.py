@@ -7,10 +7,10 @@ import random
 import pytest
 
 from kb import KnowledgeBase
-from kopl.check import check
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.text import read
+from kopl.typecheck import check
 from parsers.target import Actions, NotExpressible, State, steps_of
 from parsers.tokens import Question, Vocabulary, as_constant, pieces
 

@@ -59,7 +59,7 @@ def test_greedy_and_beam_of_one_agree(trained: Path, small_examples: list[Exampl
 def test_an_untrained_network_writes_programs_that_type(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], settings: Any, tmp_path: Path
 ) -> None:
-    from kopl.check import check
+    from kopl.typecheck import check
     from parsers.tokens import Question
     from parsers.training import begin
 
