@@ -94,7 +94,7 @@ class Trainer:
         self.progress = Progress(**state["progress"])
 
     def run(self) -> bool:
-        """Train; True when all epochs were done. Raises TrainingError when the loss is NaN."""
+        """Train; False when a signal stopped it. Raises TrainingError when the loss is NaN."""
         begin = time.monotonic() - self.progress.seconds
         with self._signals():
             while self.progress.epoch < self.settings.epochs and not self._stop:
@@ -103,10 +103,14 @@ class Trainer:
                 if limit and time.monotonic() - begin > limit:
                     print(f"stopped after {self.settings.minutes:g} minutes, as the settings say")
                     break
-        finished = self.progress.epoch >= self.settings.epochs
-        if self._stop and not finished:
+        if self.interrupted:
             print(f"interrupted; go on with --resume {self.folder}", flush=True)
-        return finished
+        return not self.interrupted
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a signal stopped the training before its end."""
+        return self._stop and self.progress.epoch < self.settings.epochs
 
     def _epoch(self, begin: float) -> None:
         progress, settings = self.progress, self.settings

@@ -15,11 +15,13 @@ import pytest
 
 from kb import (
     Builder,
+    Condition,
     Date,
     Quantity,
     ReadError,
     SnapshotError,
     ValueReadError,
+    WriteError,
     Year,
     check,
     check_file,
@@ -29,6 +31,7 @@ from kb import (
     read_snapshot,
     write_snapshot,
 )
+from kb.snapshot import Source
 from tests.kb.strategies import clean_kb, document_of, value
 
 # --- values made in Python --------------------------------------------------------------------
@@ -183,3 +186,112 @@ def test_readers_and_writers_agree_on_what_is_left_out() -> None:
         "concepts": {"c": {"name": "c", "subclassOf": []}},
         "entities": {"e": {"name": "e", "instanceOf": [], "attributes": [], "relations": []}},
     }
+
+
+# --- places ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("[]", "line 1, column 1"),
+        ('{"concepts": x}', "line 1, column 14"),
+        ('{"concepts": {}, 5}', "line 1, column 18"),
+        ('{"concepts": {},\n"entities": 5}', "line 2, column 13"),
+        ('{\n\n "concepts": {}\n  "entities": {}}', "line 4, column 3"),
+        ('{"concepts": {}, "entities": {}}\n x', "line 2, column 2"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [1, 7, 1 << 20])
+def test_places_count_from_one(
+    text: str, place: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kb.stream.CHUNK", chunk)
+    file = tmp_path / "kb.json"
+    file.write_text(text)
+    with pytest.raises(ReadError) as caught:
+        read(file)
+    assert caught.value.place == place
+
+
+def test_check_goes_on_behind_bad_lines(tmp_path: Path) -> None:
+    file = tmp_path / "kb.jsonl"
+    lines = ["{", "[]", '{"id": "f", "kind": "x"}', '{"id": "e", "kind": "entity", "name": ""}']
+    file.write_text("\n".join(lines))
+    found = [(p.severity, p.code, p.place) for p in check_file(file).found]
+    assert found == [
+        ("error", "not-json", "line 1"),
+        ("error", "wrong-type", "line 2"),
+        ("error", "wrong-type", "line 3 (f)"),
+        ("warning", "empty-name", "line 4 (e)"),
+        ("warning", "no-concept", "entities/e"),
+    ]
+
+
+# --- the store's ways out ------------------------------------------------------------------------
+
+
+def test_unknown_names_give_the_empty_set() -> None:
+    kb = from_kqapro(clean_kb(1))
+    everything, condition = kb.entities, Condition(("x",), "!=")
+    before = document_of(kb)
+    for found in (
+        kb.named("nobody"),
+        kb.instances_of("nothing"),
+        kb.literals_of(everything, "no key"),
+        kb.literals_where(everything, "no key", condition),
+        kb.facts_from(everything, "no relation"),
+        kb.facts_into(everything, "no relation"),
+        kb.qualified(kb.literals, kb.literals.of_predicate(0), "no key", condition),
+        kb.qualifier_values(kb.literals, kb.literals.of_predicate(0), "no key"),
+    ):
+        assert len(found) == 0 and found.dtype == np.int32
+    assert document_of(kb) == before
+
+
+def test_types_and_units_of_numbered_values() -> None:
+    values = ["5", "x", Quantity(5), Quantity(5, "m"), Quantity(6, "m"), Year(5), Date(5, 1, 1)]
+    builder = Builder()
+    builder.add_entity("e", "e")
+    for one in values:
+        builder.add_attribute("e", "key", one)
+    kb = builder.build()
+    every = np.arange(len(kb.values), dtype=np.int32)
+    quantities = kb.values.is_quantity(every)
+    assert quantities.tolist() == [isinstance(one, Quantity) for one in values]
+    units = [kb.strings[unit] for unit in kb.values.units_of(every[quantities]).tolist()]
+    assert units == ["1", "m", "m"]
+
+
+# --- what cannot be opened or written ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("opener", [read, load, check_file])
+def test_a_file_that_may_not_be_read(
+    opener: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "kb.json"
+    file.write_text("{}")
+
+    def refused(path: Path, *_: Any, **__: Any) -> Any:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "open", refused)
+    with pytest.raises(ReadError, match=r"kb\.json: cannot be opened: Permission denied"):
+        opener(file)
+
+
+def test_a_snapshot_that_cannot_be_made_again_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    source, file = tmp_path / "kb.json", tmp_path / "kb.kopl"
+    source.write_text(json.dumps(clean_kb(1)))
+    write_snapshot(from_kqapro(clean_kb(1)), file, Source.of(source))
+    file.write_bytes(file.read_bytes()[:-64])
+
+    def full(*_: Any) -> None:
+        raise WriteError("no space")
+
+    monkeypatch.setattr(sys.modules["kb.load"], "write_snapshot", full)
+    assert document_of(load(file)) == clean_kb(1)
+    assert "could not be written again: no space" in caplog.text
