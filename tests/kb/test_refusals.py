@@ -295,3 +295,16 @@ def test_a_snapshot_that_cannot_be_made_again_in_its_place(
     monkeypatch.setattr(sys.modules["kb.load"], "write_snapshot", full)
     assert document_of(load(file)) == clean_kb(1)
     assert "could not be written again: no space" in caplog.text
+
+
+def test_empty_keys_and_relations() -> None:
+    builder = Builder()
+    builder.add_concept("c", "c")
+    builder.add_entity("e", "e", ["c"])
+    builder.add_attribute("e", " ", Year(1), {"": Year(2)})
+    builder.add_fact("e", "\t", "c")
+    assert [(p.code, p.place) for p in check(builder.build()).found] == [
+        ("empty-name", "keys/ "),
+        ("empty-name", "qualifier keys/"),
+        ("empty-name", "relations/\t"),
+    ]
