@@ -11,6 +11,8 @@ from kb.lines import read_lines, write_lines
 from kb.load import load, read
 from kb.model import Builder
 from kb.problems import Problem, Problems
+from kb.rdf import write_rdf
+from kb.rdfread import read_rdf
 from kb.snapshot import read_snapshot, write_snapshot
 from kb.store import KnowledgeBase, LiteralFact, RelationalFact
 from kb.values import Condition, Date, Quantity, Value, Year
@@ -39,8 +41,10 @@ __all__ = [
     "read",
     "read_kqapro",
     "read_lines",
+    "read_rdf",
     "read_snapshot",
     "write_kqapro",
     "write_lines",
+    "write_rdf",
     "write_snapshot",
 ]

@@ -15,6 +15,7 @@ from kb.errors import ReadError, SnapshotError, WriteError
 from kb.kqapro import read_kqapro
 from kb.lines import read_lines
 from kb.problems import Problems
+from kb.rdfread import read_rdf
 from kb.snapshot import (
     Source,
     is_snapshot,
@@ -30,12 +31,13 @@ log = logging.getLogger("kb")
 
 Reader = Callable[[Path, Problems | None], KnowledgeBase]
 
-# Readers by format. RDF, Wikidata dumps and tables join here.
-READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines}
+# Readers by format. Wikidata dumps and tables join here.
+READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines, "rdf": read_rdf}
 
 _DOCUMENT = re.compile(r'\{\s*"(?:concepts|entities)"\s*:')
 _COMPRESSED = {".gz", ".bz2", ".xz"}
 _ENDINGS = {".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
+_ENDINGS |= dict.fromkeys((".nt", ".nq", ".ttl"), "rdf")
 
 
 def bundled(name: str) -> Path | None:
@@ -57,7 +59,7 @@ def locate(name: Path | str) -> Path:
         if is_folder or path.exists():
             what = "is a folder" if is_folder else "is no ordinary file"
         raise ReadError(
-            f"{what}; give 'world', a kb.json, JSON lines or a snapshot", source=str(path)
+            f"{what}; give 'world', a kb.json, JSON lines, RDF or a snapshot", source=str(path)
         )
     return path
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def add_kb(parser: argparse.ArgumentParser, *, option: bool) -> None:
     """Add the knowledge base as ``--kb KB`` or as a positional argument."""
-    sentence = "'world' (bundled), a kb.json, JSON lines (also .gz, .bz2, .xz) or a snapshot"
+    sentence = "'world' (bundled), a kb.json, JSON lines, RDF (.nt, .nq, .ttl) or a snapshot"
     if option:
         parser.add_argument("--kb", required=True, metavar="KB", help=sentence)
     else:

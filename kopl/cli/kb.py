@@ -55,6 +55,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="write a relational fact where the source had it, at its head, or at both ends (as"
         " the published executors need it)",
     )
+    export = action("export", "write a knowledge base as RDF, in KQA Pro's encoding")
+    export.add_argument("out", metavar="FILE", help="the file to write (.gz, .bz2, .xz compress)")
+    export.add_argument(
+        "--to",
+        choices=("nt", "ttl", "nq"),
+        help="N-Triples, Turtle or N-Quads; default: by FILE's ending (.nt, .ttl, .nq)",
+    )
+    export.add_argument(
+        "--base",
+        metavar="IRI",
+        help="make ids, relations and keys absolute below this IRI, which ends in /; they are bare"
+        " otherwise, as in KQA Pro's queries",
+    )
+    export.add_argument("--graph", metavar="IRI", help="the graph that N-Quads name")
+    export.add_argument(
+        "--terms", action="store_true", help="write facts as triple terms of RDF 1.2"
+    )
     snapshot = action("snapshot", "write a snapshot, which opens at once")
     snapshot.add_argument("out", metavar="OUT", help="the file to write, by custom *.kopl")
 
@@ -67,6 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
         "search": _search,
         "show": _show,
         "convert": _convert,
+        "export": _export,
         "snapshot": _snapshot,
     }
     return actions[arguments.action](arguments)
@@ -204,6 +222,22 @@ def _convert(arguments: argparse.Namespace) -> int:
         write_kqapro(kb, arguments.out, spelling=arguments.spelling, ends=arguments.ends)
     else:
         write_lines(kb, arguments.out, ends=arguments.ends)
+    return 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from kb import ReadError, write_rdf
+    from kb.rdf import check_options
+
+    form = arguments.to
+    if form is None:
+        endings = [ending[1:].lower() for ending in Path(arguments.out).suffixes]
+        form = next((ending for ending in reversed(endings) if ending in ("nt", "ttl", "nq")), None)
+    if form is None:
+        raise ReadError("say the format with --to, or end FILE in .nt, .ttl or .nq")
+    options = {"base": arguments.base, "graph": arguments.graph}
+    check_options(form, **options)  # before a big knowledge base is opened in vain
+    write_rdf(open_kb(arguments), arguments.out, form, **options, terms=arguments.terms)
     return 0
 
 
