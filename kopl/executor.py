@@ -152,6 +152,9 @@ class Executor:
                 weight = 0
             yield Result(call, denotation, (time.perf_counter() - begin) * 1000, None, self.kb)
 
+    def close(self) -> None:
+        """Nothing is held but the knowledge base; engines elsewhere hold processes."""
+
     def denote(self, program: Program) -> list[str]:
         """The denotation alone."""
         return self.run(program).denotation

@@ -12,7 +12,12 @@ from importlib import import_module, metadata
 # above this one are named by text only: nothing here imports them until a user asks for them.
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("kopl.cli.run", "run a program, or a file of programs, on a knowledge base"),
-    "translate": ("kopl.cli.translate", "write a program in another spelling or as a flow chart"),
+    "translate": (
+        "kopl.cli.translate",
+        "write a program in another spelling, as SPARQL or as a flow chart",
+    ),
+    "sparql": ("kopl.cli.sparql", "ask in SPARQL, of a knowledge base or an endpoint; run servers"),
+    "compare": ("kopl.cli.compare", "run programs on several engines and compare the answers"),
     "kb": ("kopl.cli.kb", "look into, check, convert and snapshot knowledge bases"),
     "functions": ("kopl.cli.functions", "explain the functions of the language"),
     "generate": ("generation.command", "generate questions with programs and answers"),
@@ -51,6 +56,17 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     return parser
 
 
+def _completed(arguments: list[str], chosen: str | None) -> list[str]:
+    """The arguments with an action put in that a command lets be left out."""
+    if chosen not in COMMANDS:
+        return arguments
+    complete = getattr(import_module(COMMANDS[chosen][0]), "default_action", None)
+    if complete is None:
+        return arguments
+    at = arguments.index(chosen) + 1
+    return [*arguments[:at], *complete(arguments[at:])]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; 0 when all went well, 1 when a program failed, 2 for wrong usage."""
     from kb.errors import KoplError
@@ -61,7 +77,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")
     chosen = next((a for a in arguments if not a.startswith("-")), None)
     try:
-        parsed = _parser(chosen).parse_args(arguments)
+        parsed = _parser(chosen).parse_args(_completed(arguments, chosen))
         status: int = parsed.run(parsed)
         sys.stdout.flush()
         return status

@@ -4,27 +4,100 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb.errors import ReadError
+from kb.errors import KoplError, ReadError
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
+    from kopl.executor import Executor
+    from kopl.sparql.evaluate import SparqlExecutor
 
 
-def add_kb(parser: argparse.ArgumentParser, *, option: bool) -> None:
+def add_kb(parser: argparse.ArgumentParser, *, option: bool, required: bool = True) -> None:
     """Add the knowledge base as ``--kb KB`` or as a positional argument."""
     sentence = "'world' (bundled), a kb.json, JSON lines, RDF (.nt, .nq, .ttl) or a snapshot"
     if option:
-        parser.add_argument("--kb", required=True, metavar="KB", help=sentence)
+        parser.add_argument("--kb", required=required, metavar="KB", help=sentence)
     else:
         parser.add_argument("kb", metavar="KB", help=sentence)
     parser.add_argument(
         "--no-cache", action="store_true", help="do not keep or use a snapshot of the file"
     )
+
+
+def add_endpoint(parser: argparse.ArgumentParser) -> None:
+    """Add the options of an endpoint; they matter where an engine is an address."""
+    group = parser.add_argument_group("for an endpoint")
+    group.add_argument("--graph", metavar="IRI", help="the named graph to ask")
+    group.add_argument(
+        "--base",
+        metavar="IRI",
+        help="what its bare IRIs were resolved against (default: found by asking for a node)",
+    )
+    group.add_argument("--user", metavar="NAME", help="with the password in KOPL_SPARQL_PASSWORD")
+    group.add_argument(
+        "--auth", choices=("basic", "digest"), default="basic", help="default: basic"
+    )
+    group.add_argument(
+        "--header", action="append", default=[], metavar="NAME:VALUE", help="one more header"
+    )
+
+
+def open_executor(
+    name: str,
+    arguments: argparse.Namespace,
+    *,
+    timeout: float | None = None,
+    kb: KnowledgeBase | None = None,
+) -> Executor | SparqlExecutor:
+    """What runs programs on the engine of that name: kopl, an embedded engine, or an address.
+
+    ``kb`` is the opened knowledge base of the arguments, if it was opened before. Raises KoplError
+    for an unknown name, EngineError for an engine that cannot be had.
+    """
+    from kopl.executor import Executor, Limits
+
+    show_warnings()
+    if name == "kopl":
+        return Executor(kb or open_kb(arguments), limits=Limits(seconds=timeout))
+    from kopl.sparql.engines import attach, embedded, is_address
+    from kopl.sparql.evaluate import SparqlExecutor
+
+    if is_address(name):
+        engine, encoding = attach(
+            name,
+            user=arguments.user,
+            password=os.environ.get("KOPL_SPARQL_PASSWORD"),
+            auth=arguments.auth,
+            headers=dict(_header(text) for text in arguments.header),
+            graph=arguments.graph,
+            base=arguments.base,
+            timeout=timeout,
+        )
+        # What it holds may not be what --kb names, so that nothing is left out of its queries.
+        return SparqlExecutor(engine, encoding=encoding, timeout=timeout)
+    kb = kb or open_kb(arguments)
+    return SparqlExecutor(embedded(name, kb), kb=kb, timeout=timeout)
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = text.partition(":")
+    if not colon:
+        raise KoplError(f"--header: write NAME:VALUE, not {text!r}")
+    return name.strip(), value.strip()
+
+
+def seconds(text: str) -> float:
+    """The number of an option that is a time; argparse tells what is wrong with it."""
+    found = float(text)
+    if not 0 < found < float("inf"):
+        raise argparse.ArgumentTypeError("a number of seconds above 0 was expected")
+    return found
 
 
 def positive(text: str) -> int:

@@ -8,9 +8,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kb.errors import ReadError
-from kopl.cli.common import add_kb, open_kb, positive, print_table, program_text
+from kb.errors import KoplError, ReadError
+from kopl.cli.common import (
+    add_endpoint,
+    add_kb,
+    open_executor,
+    open_kb,
+    positive,
+    print_table,
+    program_text,
+    seconds,
+)
 from kopl.errors import ParseError, ProgramError
+from kopl.sparql.errors import EngineError
 
 if TYPE_CHECKING:
     from kopl.executor import TraceStep
@@ -18,11 +28,18 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_kb(parser, option=True)
+    add_kb(parser, option=True, required=False)
+    parser.add_argument(
+        "--engine",
+        default="kopl",
+        metavar="ENGINE",
+        help="kopl (default), oxigraph, oxigraph-memory, rdflib, or the address of a SPARQL"
+        " endpoint, which needs no --kb",
+    )
     parser.add_argument("--strict", action="store_true", help="ambiguous comparisons are errors")
     parser.add_argument("--trace", action="store_true", help="show the value after every call")
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
-    parser.add_argument("--timeout", type=_seconds, metavar="S", help="seconds for one program")
+    parser.add_argument("--timeout", type=seconds, metavar="S", help="seconds for one program")
     parser.add_argument("--max-ids", type=positive, metavar="N", help="ids that one call may give")
     parser.add_argument("--max-depth", type=positive, metavar="N", help="calls inside one another")
     parser.add_argument(
@@ -33,14 +50,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "program", nargs="?", metavar="PROGRAM", help="any spelling; '-': standard input; @FILE"
     )
+    add_endpoint(parser)
     parser.set_defaults(parser=parser)
-
-
-def _seconds(text: str) -> float:
-    seconds = float(text)
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError("a number of seconds above 0 was expected")
-    return seconds
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -49,17 +60,41 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give either PROGRAM or --programs FILE")
     if arguments.programs and arguments.trace:
         arguments.parser.error("--trace goes with one PROGRAM")
+    text = None if arguments.program is None else program_text(arguments.program)
+    try:
+        executor = _executor(arguments)
+    except EngineError as error:
+        _print_error(error, arguments.json)
+        return 1
+    try:
+        return _run(executor, text, arguments)
+    finally:
+        executor.close()
+
+
+def _executor(arguments: argparse.Namespace) -> Any:
+    from kopl.sparql.engines import is_address
+
+    if arguments.kb is None and not is_address(arguments.engine):
+        arguments.parser.error("the following arguments are required: --kb")
+    if arguments.engine != "kopl":
+        for option in ("trace", "strict", "max_ids", "max_depth"):
+            if getattr(arguments, option):
+                arguments.parser.error(f"--{option.replace('_', '-')} goes with the engine kopl")
+        return open_executor(arguments.engine, arguments, timeout=arguments.timeout)
     from kopl.executor import Executor, Limits
 
     given = {"seconds": arguments.timeout, "ids": arguments.max_ids, "depth": arguments.max_depth}
     limits = Limits(**{name: value for name, value in given.items() if value is not None})
-    text = None if arguments.program is None else program_text(arguments.program)
-    executor = Executor(open_kb(arguments), strict=arguments.strict, limits=limits)
+    return Executor(open_kb(arguments), strict=arguments.strict, limits=limits)
+
+
+def _run(executor: Any, text: str | None, arguments: argparse.Namespace) -> int:
     if text is None:
         return _run_file(executor, arguments)
     try:
-        result = executor.run(text, trace=arguments.trace)
-    except ProgramError as error:
+        result = executor.run(text, **({"trace": True} if arguments.trace else {}))
+    except (ProgramError, EngineError) as error:
         _print_error(error, arguments.json)
         return 1
     for hint in [] if result.denotation and arguments.json else result.hints:
@@ -100,19 +135,25 @@ def _listed(strings: list[str], count: int) -> str:
     return "; ".join(strings) + more
 
 
-def error_json(error: ProgramError) -> dict[str, Any]:
+def error_json(error: KoplError) -> dict[str, Any]:
     """The object that ``--json`` prints for a program that failed."""
-    return {"error": {"kind": error.kind, "message": error.message, "call": error.call}}
+    return {
+        "error": {
+            "kind": error.kind,
+            "message": getattr(error, "message", str(error)),
+            "call": getattr(error, "call", None),
+        }
+    }
 
 
-def _print_error(error: ProgramError, as_json: bool) -> None:
+def _print_error(error: KoplError, as_json: bool) -> None:
     if as_json:
         print(json.dumps(error_json(error), ensure_ascii=False))
     else:
         print(f"kopl: {error.kind} error: {error}", file=sys.stderr)
 
 
-def _programs(path: str) -> Iterator[Any]:
+def programs_of(path: str) -> Iterator[Any]:
     """The programs of a file; an object that holds none gives the error in its place."""
     from kopl.example import read_objects
 
@@ -127,9 +168,9 @@ def _programs(path: str) -> Iterator[Any]:
 
 def _run_file(executor: Any, arguments: argparse.Namespace) -> int:
     programs = failed = 0
-    for result in executor.run_many(_programs(arguments.programs)):
+    for result in executor.run_many(programs_of(arguments.programs)):
         programs += 1
-        if isinstance(result, ProgramError):
+        if isinstance(result, KoplError):
             failed += 1
             if arguments.json:
                 _print_error(result, True)

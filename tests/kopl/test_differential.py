@@ -19,7 +19,8 @@ from kopl.text import read, to_json
 from tests.kopl.strategies import documents, programs
 from tests.reference.naive import Naive, NaiveExecutionError
 from tests.reference.random_kb import random_kb
-from tests.reference.random_program import ProgramSampler, pairs_of, well_typed_pairs
+from tests.reference.random_program import ProgramSampler, well_typed_pairs
+from tests.reference.shares import Shares
 
 # KOPL_DIFFERENTIAL raises the number for a longer run.
 PROGRAMS = int(os.environ.get("KOPL_DIFFERENTIAL", "20000"))
@@ -41,10 +42,8 @@ def test_the_sampler_and_the_declarations_agree_on_what_types() -> None:
 
 def test_random_programs(capsys: pytest.CaptureFixture[str]) -> None:
     """Equal denotations on PROGRAMS programs, and the shares that make this count."""
-    functions: Counter[str] = Counter()
-    pairs: Counter[tuple[str, str]] = Counter()
     wanted: Counter[Any] = Counter()
-    filled = asked = filled_asked = several = 0
+    shares = Shares()
     for seed in range(PROGRAMS // PER_KB):
         rng = random.Random(seed)
         document = random_kb(rng)
@@ -57,31 +56,10 @@ def test_random_programs(capsys: pytest.CaptureFixture[str]) -> None:
             found = executor.run(program)
             assert found.denotation == expected, (seed, program)
             assert getattr(shared, "denotation", shared) == expected, (seed, program)
-            functions.update(call["function"] for call in program)
-            pairs.update(pairs_of(program))
-            filled += bool(expected)
-            several += len(expected) > 1
-            if not program[-1]["function"].startswith(("Verify", "Count")):
-                asked += 1
-                filled_asked += bool(expected)
-    functions["QueryName"] += functions.pop("What", 0)
-    rarest = min(pairs[pair] for pair in well_typed_pairs())
+            shares.add(program, expected)
     with capsys.disabled():
-        print(
-            f"\n{PROGRAMS} programs agree; non-empty {filled / PROGRAMS:.1%}"
-            f" ({filled_asked / asked:.1%} without Verify and Count), several strings"
-            f" {several / PROGRAMS:.1%}; rarest function {min(functions.items(), key=_count)},"
-            f" rarest of {len(well_typed_pairs())} pairs {rarest} times"
-        )
-    scale = PROGRAMS / 20_000
-    assert filled_asked / asked >= 0.5
-    assert set(functions) == set(FUNCTIONS)
-    assert min(functions.values()) >= 300 * scale
-    assert rarest >= 20 * scale
-
-
-def _count(item: tuple[str, int]) -> int:
-    return item[1]
+        print(f"\n{shares}")
+    shares.check()
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -1,0 +1,1 @@
+"""KoPL as SPARQL and back, and the engines that run it."""

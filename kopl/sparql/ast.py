@@ -1,0 +1,331 @@
+"""SPARQL as a typed tree: the part of the language that KoPL needs and that KQA Pro's queries use.
+
+Every query of the toolkit is such a tree; text comes from `kopl.sparql.text` alone. Nodes are
+frozen and compared by content. IRIs are references as the encoding writes them (`kb.iri`): bare
+ones such as ``place_of_birth``, and absolute ones such as ``pred:name``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, TypeAlias, TypeVar
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+DOUBLE, INTEGER, DATE = XSD + "double", XSD + "integer", XSD + "date"
+
+
+@dataclass(frozen=True, slots=True)
+class Var:
+    """A variable, by its name without the question mark."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Iri:
+    """An IRI reference."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A literal: its lexical form and the IRI of its datatype (None: a plain string)."""
+
+    text: str
+    datatype: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TripleTerm:
+    """A triple as a term of RDF 1.2: ``<<( s p o )>>``."""
+
+    subject: Term
+    predicate: Term
+    object: Term
+
+
+Term: TypeAlias = Var | Iri | Literal | TripleTerm
+
+
+# --- expressions ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """A comparison: the operator is one of ``= != < > <= >=``."""
+
+    operator: str
+    left: Expression
+    right: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """A conjunction of two or more parts."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """A disjunction of two or more parts."""
+
+    parts: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """A negation."""
+
+    part: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A built-in function, by its name in capitals, or by the prefixed name of an extension."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """An aggregate over a group: ``COUNT``, ``MAX``, ``MIN``."""
+
+    function: str
+    argument: Expression
+    distinct: bool = False
+
+
+Expression: TypeAlias = Term | Compare | AllOf | AnyOf | Not | Apply | Aggregate
+
+
+# --- patterns ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Triple:
+    """A triple pattern."""
+
+    subject: Term
+    predicate: Term
+    object: Term
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets:
+    """A node without a name: ``[ p o ; … ] q r ; … .``; both parts list (predicate, object)."""
+
+    inside: tuple[tuple[Term, Term], ...]
+    outside: tuple[tuple[Term, Term], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keeps the solutions for which the condition is true."""
+
+    condition: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """Gives a variable the value of an expression."""
+
+    expression: Expression
+    variable: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Patterns that hold together; inside another group it stands in braces."""
+
+    elements: tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lateral:
+    """A group worked out for every row that is there: SPARQL-dev SEP 6, which Oxigraph has."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Maybe:
+    """An OPTIONAL group."""
+
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Two or more groups of which one holds."""
+
+    branches: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubSelect:
+    """A query inside a group."""
+
+    query: Select
+
+
+Element: TypeAlias = Triple | Brackets | Filter | Bind | Group | Lateral | Maybe | Union | SubSelect
+
+
+# --- queries ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression of the projection with the variable that it gets: ``(… AS ?x)``."""
+
+    expression: Expression
+    variable: Var
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One key of ORDER BY."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """A SELECT query."""
+
+    items: tuple[Var | Named, ...]
+    where: Group
+    distinct: bool = False
+    group_by: tuple[Var, ...] = ()
+    having: Expression | None = None
+    order_by: tuple[Order, ...] = ()
+    limit: int | None = None
+
+    @property
+    def variables(self) -> tuple[Var, ...]:
+        """The variables of the answer."""
+        return tuple(item.variable if isinstance(item, Named) else item for item in self.items)
+
+    def __str__(self) -> str:
+        from kopl.sparql.text import write
+
+        return write(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """An ASK query."""
+
+    where: Group
+
+    def __str__(self) -> str:
+        from kopl.sparql.text import write
+
+        return write(self)
+
+
+Query: TypeAlias = Select | Ask
+
+Node = TypeVar("Node")
+
+
+def walk(node: Any) -> Iterator[Any]:
+    """The node and all nodes below it, in the order in which they are written."""
+    stack = [node]
+    while stack:
+        at = stack.pop()
+        if isinstance(at, tuple):
+            stack.extend(reversed(at))
+        elif is_dataclass(at):
+            yield at
+            stack.extend(getattr(at, field.name) for field in reversed(fields(at)))
+
+
+def variables(node: Any) -> dict[Var, int]:
+    """How often each variable occurs in the node (or tuple of nodes), in order of appearance."""
+    counts: dict[Var, int] = {}
+    for part in walk(node):
+        if isinstance(part, Var):
+            counts[part] = counts.get(part, 0) + 1
+    return counts
+
+
+def mapped(node: Node, change: Callable[[Any], Any]) -> Node:
+    """The node with ``change`` applied to every part of it, the innermost first."""
+
+    def visit(at: Any) -> Any:
+        if isinstance(at, tuple):
+            return tuple(visit(part) for part in at)
+        if not is_dataclass(at) or isinstance(at, type):
+            return at
+        if isinstance(at, Var | Iri | Literal):
+            return change(at)
+        parts = {field.name: visit(getattr(at, field.name)) for field in fields(at)}
+        return change(replace(at, **parts))
+
+    result: Node = visit(node)
+    return result
+
+
+def renamed(query: Query) -> Query:
+    """The query with its variables numbered in the order in which they appear.
+
+    Two queries that differ only in the names of their variables become equal.
+    """
+    names = {var: Var(f"v{number}") for number, var in enumerate(variables(_where_first(query)))}
+    return mapped(query, lambda part: names[part] if isinstance(part, Var) else part)
+
+
+def apart(query: Query) -> Query:
+    """The query with other names for variables that stand in one branch of a union alone.
+
+    Branches of a union do not share variables with one another, whatever their names.
+    """
+    taken = {var.name for var in variables(query)}
+
+    def fresh(var: Var) -> Var:
+        number = 1
+        while f"{var.name}_{number}" in taken:
+            number += 1
+        taken.add(f"{var.name}_{number}")
+        return Var(f"{var.name}_{number}")
+
+    def visit(group: Group, outside: set[Var]) -> Group:
+        found: list[Element] = []
+        for at, element in enumerate(group.elements):
+            others = (*group.elements[:at], *group.elements[at + 1 :])
+            if isinstance(element, Group):
+                found.append(visit(element, outside | set(variables(others))))
+            elif isinstance(element, SubSelect):
+                asked = {var for item in element.query.items for var in variables(item)}
+                inner = visit(element.query.where, asked)
+                found.append(SubSelect(replace(element.query, where=inner)))
+            elif isinstance(element, Union):
+                shared = outside | set(variables(others))
+                found.append(Union(tuple(branch(one, shared) for one in element.branches)))
+            else:
+                found.append(element)
+        return Group(tuple(found))
+
+    used: set[Var] = set()
+
+    def branch(group: Group, shared: set[Var]) -> Group:
+        own = [var for var in variables(group) if var not in shared]
+        names = {var: fresh(var) for var in own if var in used}
+        used.update(own)
+        group = mapped(group, lambda p: names.get(p, p) if isinstance(p, Var) else p)
+        return visit(group, shared)
+
+    asked = {var for item in getattr(query, "items", ()) for var in variables(item)}
+    ordered = set(variables(getattr(query, "order_by", ())))
+    return replace(query, where=visit(query.where, asked | ordered))
+
+
+def _where_first(query: Query) -> tuple[Any, ...]:
+    return (query.where, query)

@@ -1,0 +1,188 @@
+"""Oxigraph inside this process, by pyoxigraph: in memory, or on disk where it opens at once."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb import KnowledgeBase
+from kb.errors import WriteError
+from kb.iri import BASE
+from kb.load import cache_folder
+from kopl.sparql.engine import Answer, Dialect
+from kopl.sparql.engines.worker import Worker
+from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
+
+if TYPE_CHECKING:
+    from pyoxigraph import Store
+
+# Bump when the graph that is written for a knowledge base changes.
+LAYOUT = 1
+
+
+class Oxigraph:
+    """An Oxigraph store as an engine.
+
+    ``Oxigraph.of(kb)`` has the knowledge base on disk, built once and kept in the cache;
+    ``memory=True`` builds it in memory, which suits small ones. pyoxigraph has no time limit, so a
+    query with one runs in a process that can be killed. Safe to share between threads.
+    """
+
+    name = "oxigraph"
+
+    def __init__(
+        self, store: Store, *, base: str | None = BASE, folder: Path | None = None
+    ) -> None:
+        self.store, self.folder = store, folder
+        self.dialect = Dialect(base=base, joins="lateral")
+        self._worker: Worker | None = None
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase, *, memory: bool = False, terms: bool = False) -> Oxigraph:
+        """The engine that holds a knowledge base.
+
+        ``terms``: qualifiers hang on triple terms of RDF 1.2 instead of fact nodes; queries are
+        then written with ``Encoding(terms=True)``. Raises MissingPackageError without pyoxigraph.
+        """
+        if not memory and cache_folder() is not None:
+            return cls.open(store_folder(kb, terms=terms))
+        store = _pyoxigraph().Store()
+        load(store, kb, terms=terms)
+        return cls(store)
+
+    @classmethod
+    def open(cls, folder: Path | str, *, base: str | None = BASE) -> Oxigraph:
+        """The engine of an existing store on disk, opened for reading only."""
+        folder = Path(folder)
+        try:
+            store = _pyoxigraph().Store.read_only(str(folder))
+        except (OSError, ValueError) as error:
+            raise EngineError(f"{folder}: no Oxigraph store can be opened: {error}") from None
+        return cls(store, base=base, folder=folder)
+
+    def query(self, text: str, *, timeout: float | None = None) -> Answer:
+        """The answer to a query; with a time limit it runs in another process."""
+        if timeout is None:
+            return answer(self.store, text)
+        with self._lock:
+            if self._worker is None:
+                self._worker = Worker(self.folder, lambda text: answer(self.store, text))
+        return self._worker.query(text, timeout)
+
+    def close(self) -> None:
+        """Stop the other process, if there is one."""
+        if self._worker is not None:
+            self._worker.close()
+            self._worker = None
+
+
+def answer(store: Store, text: str) -> Answer:
+    """The answer of a store, in SPARQL's JSON results format."""
+    ox = _pyoxigraph()
+    try:
+        found = store.query(text)
+        if isinstance(found, ox.QueryTriples):
+            raise NotUnderstoodError("a SELECT or ASK query is expected")
+        written = found.serialize(format=ox.QueryResultsFormat.JSON)
+    except SyntaxError as error:
+        raise NotUnderstoodError(f"Oxigraph cannot read the query: {error}") from None
+    except (OSError, ValueError) as error:
+        raise EngineError(f"Oxigraph could not answer: {error}") from None
+    result: Answer = json.loads(written or b"")
+    return result
+
+
+def load(store: Store, kb: KnowledgeBase, *, terms: bool = False) -> None:
+    """Put a knowledge base into a store, streaming."""
+    from kb.rdf import ntriples
+
+    ox = _pyoxigraph()
+    # Our own text needs no validation, which takes half of the time.
+    pipe: Any = _Pipe(ntriples(kb, base=BASE, terms=terms))
+    store.bulk_load(pipe, format=ox.RdfFormat.N_TRIPLES, lenient=True)
+
+
+class _Pipe:
+    """Pieces of text as a file of bytes, for readers that ask for some of them at a time."""
+
+    def __init__(self, pieces: Iterable[str]) -> None:
+        self._pieces, self._rest = iter(pieces), b""
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, at most ``size``; none at the end."""
+        while not self._rest:
+            piece = next(self._pieces, None)
+            if piece is None:
+                return b""
+            self._rest = piece.encode()
+        if size < 0:
+            size = len(self._rest)
+        found, self._rest = self._rest[:size], self._rest[size:]
+        return found
+
+
+def store_folder(kb: KnowledgeBase, *, terms: bool = False) -> Path:
+    """The folder of the store on disk that holds a knowledge base, built when it is not there.
+
+    It lies in the cache folder under the knowledge base's fingerprint. Raises WriteError when it
+    cannot be written.
+    """
+    cache = cache_folder()
+    if cache is None:
+        raise WriteError("there is no cache folder to keep the store in; set KOPL_CACHE_DIR")
+    form = "terms" if terms else "nodes"
+    folder = cache / "oxigraph" / f"{kb.fingerprint[:24]}-{form}-{LAYOUT}"
+    if not folder.is_dir():
+        build(kb, folder, terms=terms)
+    return folder
+
+
+def build(kb: KnowledgeBase, folder: Path | str, *, terms: bool = False) -> None:
+    """Build a store on disk; the folder appears when it is complete.
+
+    Raises WriteError when it cannot be written.
+    """
+    folder = Path(folder)
+    with _beside(folder) as temporary:
+        store = _pyoxigraph().Store(str(temporary))
+        load(store, kb, terms=terms)
+        store.optimize()
+        store.flush()
+        del store
+
+
+@contextlib.contextmanager
+def _beside(folder: Path) -> Iterator[Path]:
+    """A folder to fill that takes its place when it is full; nothing is left of a failure."""
+    temporary = None
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        yield temporary
+        with contextlib.suppress(OSError):  # another process was first; theirs is the same
+            os.replace(temporary, folder)
+        if not folder.is_dir():
+            raise WriteError(f"{folder}: the store cannot take its place")
+    except OSError as error:
+        raise WriteError(f"{folder}: cannot be written: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _pyoxigraph() -> Any:
+    try:
+        import pyoxigraph
+    except ImportError:
+        raise MissingPackageError(
+            "the engine needs pyoxigraph; install it with: pip install 'kopl-toolkit[sparql]'"
+        ) from None
+    return pyoxigraph

@@ -1,0 +1,140 @@
+"""rdflib's own evaluator: a second opinion for small graphs.
+
+At the size of KQA Pro's knowledge base it takes minutes to load, several gigabytes, and seconds a
+query; use Oxigraph there (through rdflib's interface, too: see `oxigraph_graph`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import threading
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kb import KnowledgeBase
+from kb.iri import BASE
+from kopl.sparql.engine import Answer, Dialect
+from kopl.sparql.engines.worker import Worker
+from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
+
+if TYPE_CHECKING:
+    import rdflib
+    from pyoxigraph import Store
+
+_INSTALL = "install it with: pip install 'kopl-toolkit[sparql]'"
+
+
+class Rdflib:
+    """An rdflib graph as an engine; one query at a time."""
+
+    name = "rdflib"
+
+    def __init__(self, graph: rdflib.Graph, *, base: str | None = BASE) -> None:
+        self.graph = graph
+        self.dialect = Dialect(base=base, joins="in braces")
+        self._lock = threading.Lock()
+
+    @classmethod
+    def of(cls, kb: KnowledgeBase) -> Rdflib:
+        """The engine that holds a knowledge base, in memory."""
+        return cls(graph_of(kb))
+
+    def query(self, text: str, *, timeout: float | None = None) -> Answer:
+        """The answer to a query; with a time limit it runs in a copy of this process."""
+        if timeout is not None:
+            return Worker(None, self.answer).query(text, timeout)
+        return self.answer(text)
+
+    def answer(self, text: str) -> Answer:
+        """The answer, worked out in this process."""
+        from pyparsing import ParseException
+
+        try:
+            with self._lock, _without_complaints():
+                found = self.graph.query(text)
+                written = found.serialize(format="json")
+        except (ParseException, SyntaxError) as error:
+            raise NotUnderstoodError(f"rdflib cannot read the query: {error}") from None
+        except Exception as error:  # its evaluator raises errors of every kind
+            raise EngineError(f"rdflib could not answer: {error!r}") from error
+        assert written is not None
+        result: Answer = json.loads(written)
+        return result
+
+    def close(self) -> None:
+        """Nothing is held but memory."""
+
+
+def graph_of(kb: KnowledgeBase) -> rdflib.Graph:
+    """The knowledge base as an rdflib graph in rdflib's own store, lexical forms unchanged."""
+    graph: rdflib.Graph = _rdflib().Graph()
+    with _without_complaints():
+        for subject, predicate, found in _terms(kb):
+            graph.add((subject, predicate, found))
+    return graph
+
+
+@contextlib.contextmanager
+def _without_complaints() -> Iterator[None]:
+    """Without rdflib's report of every day before Christ, which it keeps as text."""
+    log = logging.getLogger("rdflib.term")
+    before = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        log.setLevel(before)
+
+
+def oxigraph_graph(store: Store) -> rdflib.Graph:
+    """An Oxigraph store as an rdflib graph, by oxrdflib: rdflib's interface, Oxigraph's speed."""
+    try:
+        from oxrdflib import OxigraphStore
+    except ImportError:
+        raise MissingPackageError(f"the graph needs oxrdflib; {_INSTALL}") from None
+    from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
+
+    # Bulk-loaded triples lie in the default graph, which rdflib calls by a name of its own.
+    graph: rdflib.Graph = _rdflib().Graph(
+        store=OxigraphStore(store=store), identifier=DATASET_DEFAULT_GRAPH_ID
+    )
+    return graph
+
+
+def _terms(kb: KnowledgeBase) -> Iterator[tuple[Any, Any, Any]]:
+    """The triples as rdflib's terms; its own parser would rewrite numbers and days."""
+    import pyoxigraph as ox
+
+    from kb.rdf import ntriples
+
+    rdflib = _rdflib()
+    known: dict[Any, Any] = {}
+
+    def term(at: Any) -> Any:
+        found = known.get(at)
+        if found is None:
+            if isinstance(at, ox.NamedNode):
+                found = rdflib.URIRef(at.value)
+            elif isinstance(at, ox.BlankNode):
+                found = rdflib.BNode(at.value)
+            else:
+                kind = at.datatype.value
+                datatype = None if kind.endswith("#string") else rdflib.URIRef(kind)
+                found = rdflib.Literal(at.value, datatype=datatype, normalize=False)
+            known[at] = found
+        return found
+
+    for piece in ntriples(kb, base=BASE):
+        for triple in ox.parse(piece, format=ox.RdfFormat.N_TRIPLES, lenient=True):
+            yield term(triple.subject), term(triple.predicate), term(triple.object)
+
+
+def _rdflib() -> Any:
+    try:
+        import pyoxigraph  # noqa: F401 (reads what is put into the graph)
+        import rdflib
+    except ImportError as error:
+        raise MissingPackageError(f"the engine needs {error.name}; {_INSTALL}") from None
+    return rdflib

@@ -1,0 +1,534 @@
+"""Virtuoso: the adapter for its endpoint, and a server of our own in a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kb.errors import ReadError
+from kb.iri import BASE
+from kopl.sparql.engine import Answer
+from kopl.sparql.engines.endpoint import Endpoint
+from kopl.sparql.engines.transport import Reply
+from kopl.sparql.errors import (
+    EngineError,
+    MissingPackageError,
+    NotUnderstoodError,
+    RefusedError,
+    TimedOutError,
+    UnreachableError,
+)
+
+if TYPE_CHECKING:
+    from kb import KnowledgeBase
+
+GRAPH = BASE + "graph"
+INSTALL = "apt-get install virtuoso-opensource-7-bin"
+
+_JSON = "application/sparql-results+json"
+_XSD_DATE = "http://www.w3.org/2001/XMLSchema#date"
+_SHORT_YEAR = re.compile(r"(-?)(\d{1,3})(-\d\d-\d\d.*)")
+
+
+class Virtuoso(Endpoint):
+    """A Virtuoso 7 as an engine; the options are those of `Endpoint`.
+
+    Answers come as every other engine gives them: ASK as a boolean, literals with a datatype as
+    literals, days before Christ with four digits in the year. Doubles have six digits wherever a
+    query does not ask for them by ``bif:sprintf``; the dialect says so.
+
+    ``server_limit`` is the server's own time limit (MaxQueryExecutionTime) in seconds, where it is
+    known. Queries with a shorter one then end on the server too; without it a query that was given
+    up here runs there until that limit.
+    """
+
+    def __init__(self, url: str, *, server_limit: float | None = None, **options: Any) -> None:
+        super().__init__(url, **options)
+        self.server_limit = server_limit
+        self.dialect = replace(self.dialect, digits=True, joins="long as written")
+
+    def _fields(self, text: str, limit: float | None) -> list[tuple[str, str]]:
+        fields = [*super()._fields(text, limit), ("format", _JSON)]
+        # After the time in this parameter, or its own limit if that is shorter, Virtuoso answers
+        # with the rows that it has, and does not always say so. So it is told a time at which
+        # nobody waits any more, and nothing at all where its own limit might come first.
+        if limit is not None and self.server_limit is not None:
+            told = max(limit, 1.0) + 1.0
+            if told < self.server_limit:
+                fields.append(("timeout", str(round(told * 1000))))
+        return fields
+
+    def _answer(self, reply: Reply, limit: float | None) -> Answer:
+        return _standard(super()._answer(reply, limit))
+
+
+def _standard(answer: Answer) -> Answer:
+    """Virtuoso's JSON results as the specification has them."""
+    if "results" not in answer:
+        return answer
+    rows = answer["results"]["bindings"]
+    if answer["head"].get("vars") == ["__ASK_RETVAL"]:
+        # A false ASK has no rows, a true one a row with the number 1.
+        return {"head": {}, "boolean": any(_is_true(row) for row in rows)}
+    for row in rows:
+        for term in row.values():
+            if term.get("type") == "typed-literal":
+                term["type"] = "literal"
+            if term.get("datatype") == _XSD_DATE and (
+                short := _SHORT_YEAR.fullmatch(term.get("value", ""))
+            ):
+                term["value"] = f"{short[1]}{short[2]:0>4}{short[3]}"
+    return answer
+
+
+def _is_true(row: dict[str, Any]) -> bool:
+    value = row.get("__ASK_RETVAL", {}).get("value")
+    return value not in (None, "0", "false")
+
+
+def is_virtuoso(url: str, **options: Any) -> bool:
+    """Whether the server at the address calls itself Virtuoso; raises EngineError if none answers.
+
+    The options are those of `Endpoint`.
+    """
+    with Endpoint(url, **options) as endpoint:
+        return endpoint.server().startswith("Virtuoso")
+
+
+# --- a server of our own ----------------------------------------------------------------------
+
+_CONFIGURATION = """\
+; Written by kopl. All names are relative to this folder, in which the server runs.
+[Database]
+DatabaseFile = virtuoso.db
+ErrorLogFile = virtuoso.log
+LockFile = virtuoso.lck
+TransactionFile = virtuoso.trx
+xa_persistent_file = virtuoso.pxa
+ErrorLogLevel = 7
+FileExtend = 200
+MaxCheckpointRemap = 2000
+Striping = 0
+
+[TempDatabase]
+DatabaseFile = virtuoso-temp.db
+TransactionFile = virtuoso-temp.trx
+MaxCheckpointRemap = 2000
+Striping = 0
+
+[Parameters]
+ServerPort = 127.0.0.1:{port}
+; Pauses of seconds while somebody waits for an answer; the loader makes its own checkpoint.
+CheckpointInterval = 0
+NumberOfBuffers = {buffers}
+MaxDirtyBuffers = {dirty}
+DirsAllowed = load
+ServerThreads = 20
+; Its compiler multiplies unions out; programs of ten and more calls need more than 400 MB of it.
+MaxMemPoolSize = 2000000000
+
+[HTTPServer]
+ServerPort = 127.0.0.1:{http_port}
+ServerThreads = 10
+
+[SPARQL]
+DefaultGraph = {graph}
+ResultSetMaxRows = 1000000
+MaxQueryExecutionTime = {limit}
+MaxQueryCostEstimationTime = 400
+"""
+
+# Pages of 8 KB (and what administers them); 170,000 hold a graph of 3.4 million triples.
+_MOST_BUFFERS = 170_000
+_BUFFER_BYTES = 8700
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is known about the server of a folder; ports are 0 before it was first started."""
+
+    folder: str
+    running: bool
+    port: int = 0
+    http_port: int = 0
+    pid: int = 0
+
+    @property
+    def url(self) -> str:
+        """The address of its SPARQL endpoint."""
+        return f"http://127.0.0.1:{self.http_port}/sparql"
+
+
+class VirtuosoServer:
+    """A Virtuoso whose every file is in one folder and which listens on this machine only.
+
+    ``up`` starts it, ``load`` fills it, ``down`` stops it; another process may do each. The
+    password of its administrator is drawn at random and kept in the folder; queries need none.
+    """
+
+    def __init__(self, folder: Path | str) -> None:
+        self.folder = Path(folder).absolute()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def status(self) -> Status:
+        """Whether it runs, and where."""
+        state = self._state()
+        running = self._lives(state.get("pid", 0)) and _listens(state.get("http_port", 0))
+        return Status(str(self.folder), running, **state)
+
+    def up(
+        self,
+        port: int | None = None,
+        http_port: int | None = None,
+        buffers: int | None = None,
+        *,
+        limit: int = 30,
+        wait: float = 60.0,
+    ) -> Status:
+        """Start it, unless it runs; returns when it answers.
+
+        Ports that are not given are free ones; ``limit`` is the server's time limit for a query in
+        seconds. Raises MissingPackageError without Virtuoso, UnreachableError when it does not
+        answer after ``wait`` seconds or ends before.
+        """
+        now = self.status()
+        if now.running:
+            self._secure()
+            return now
+        binary = _binary("virtuoso-t")
+        _binary("isql-vt", "isql-v", "isql")
+        state = self._state()
+        if self._lives(state.get("pid", 0)):
+            self._kill(state["pid"])  # it runs, but does not answer
+        # Virtuoso makes files that everybody may read.
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (self.folder / "load").mkdir(exist_ok=True)
+        given = port is not None and http_port is not None
+        for turn in range(1 if given else 3):
+            ports = (port or _free_port(), http_port or _free_port())
+            try:
+                self._start(binary, ports, _buffers(buffers), limit, wait)
+                break
+            except UnreachableError:
+                # Another program may have taken a port that was free a moment ago.
+                if turn == 2 or given or not re.search("Failed.* listen", self._log_end()):
+                    raise
+        self._secure()
+        return self.status()
+
+    def load(self, file: Path | str, graph: str = GRAPH, *, wait: float = 3600.0) -> None:
+        """Put an N-Triples file (or .nt.gz) into a graph, which is emptied before.
+
+        Raises UnreachableError when the server does not run, ReadError with the loader's words for
+        a file that it cannot read (the graph is then empty), TimedOutError when a step takes longer
+        than ``wait`` seconds.
+        """
+        self._running()
+        source = Path(file).resolve()
+        if not source.is_file():
+            raise ReadError("there is no such file to load", source=str(file))
+        if re.search(r"[\x00-\x20<>\"'{}|^`\\]", graph) or ":" not in graph:
+            raise NotUnderstoodError(f"{graph!r} cannot be the name of a graph; give an IRI")
+        # The loader takes a pattern (with % and _) for a file below a folder that it may read.
+        name = f"data-{secrets.token_hex(6)}.nt" + (".gz" if source.suffix == ".gz" else "")
+        link = self.folder / "load" / name
+        link.symlink_to(source)
+        try:
+            self.sql("delete from DB.DBA.load_list;", wait=60)
+            self.sql(f"log_enable(3, 1); sparql clear graph <{graph}>;", wait=wait)
+            self.sql(f"ld_dir('load', '{name}', '{graph}');", wait=60)
+            self.sql("log_enable(2, 1); rdf_loader_run();", wait=wait)
+            self.sql("checkpoint;", wait=wait)
+            # Plans made for the graph when it was empty are kept otherwise, and with them a count
+            # over what was just loaded goes on for ever.
+            self.sql("__ddl_changed('DB.DBA.RDF_QUAD');", wait=60)
+            rows = self.sql(
+                "select concat('STATE ', cast(ll_state as varchar), ' ', coalesce(ll_error, ''))"
+                " from DB.DBA.load_list;",
+                wait=60,
+            )
+        finally:
+            link.unlink(missing_ok=True)
+        found = re.search(r"STATE (\d+) ?(.*)", rows)
+        if found is None or found[1] != "2" or found[2].strip():
+            said = found[2].strip() if found else "it did not take the file"
+            # The lines before the bad one are there; half a graph would answer wrongly.
+            self.sql(f"log_enable(3, 1); sparql clear graph <{graph}>;", wait=wait)
+            raise ReadError(
+                f"Virtuoso's loader refused it, the graph is empty now: {said}", source=str(file)
+            )
+
+    def load_kb(self, kb: KnowledgeBase, graph: str = GRAPH, *, wait: float = 3600.0) -> None:
+        """Put a knowledge base into a graph, which is emptied before; errors as of `load`."""
+        from kb.rdf import write_rdf
+
+        self._running()
+        path = self.folder / "load" / f"kb-{secrets.token_hex(6)}.nt"
+        try:
+            write_rdf(kb, path, "nt", base=BASE)
+            self.load(path, graph, wait=wait)
+        finally:
+            path.unlink(missing_ok=True)
+
+    def down(self, *, wait: float = 60.0) -> None:
+        """Stop it; what was loaded stays. Does nothing when it does not run."""
+        state = self._state()
+        pid = state.get("pid", 0)
+        if self._lives(pid):
+            with contextlib.suppress(EngineError):
+                self.sql("shutdown;", wait=wait)
+            if not self._ended(pid, wait if _listens(state["port"]) else min(wait, 10.0)):
+                self._kill(pid)
+        self._keep({**state, "pid": 0})
+
+    def engine(self, *, graph: str = GRAPH, base: str = BASE, **options: Any) -> Virtuoso:
+        """The engine that asks it; the options are those of `Endpoint`."""
+        ini = (self.folder / "virtuoso.ini").read_text("utf-8")
+        found = re.search(r"MaxQueryExecutionTime = (\d+)", ini)
+        server_limit = float(found[1]) if found else None
+        return Virtuoso(
+            self._running().url, graph=graph, base=base, server_limit=server_limit, **options
+        )
+
+    def sql(self, text: str, *, wait: float = 60.0) -> str:
+        """What statements of its own language print, as its administrator.
+
+        Raises NotUnderstoodError for a statement that fails and TimedOutError after ``wait``
+        seconds.
+        """
+        return self._sql(text, self._password(), wait)
+
+    # --- inside -------------------------------------------------------------------------------
+
+    def _sql(self, text: str, password: str, wait: float) -> str:
+        client = _binary("isql-vt", "isql-v", "isql")
+        command = [client, f"127.0.0.1:{self._state()['port']}", "dba", password]
+        command += ["VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF", "ECHO=OFF", "ERRORS=STDOUT"]
+        try:
+            done = subprocess.run(
+                [*command, f"EXEC={text}"],
+                stdin=subprocess.DEVNULL,  # or it asks for another password, and waits
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=wait,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise TimedOutError(
+                f"Virtuoso in {self.folder} did not finish {text.split('(')[0]!r} within {wait:g} s"
+            ) from None
+        said = done.stdout.decode("utf-8", "replace")
+        if failed := re.search(r"\*\*\* Error (\w+): (.*)", said):
+            words = re.sub(r"^\[Virtuoso \w+\]|\[Virtuoso Server\]", "", failed[2]).strip()
+            raise NotUnderstoodError(f"Virtuoso in {self.folder}: {failed[1]} {words}")
+        if done.returncode:
+            raise UnreachableError(
+                f"Virtuoso in {self.folder} does not answer: {said.strip()[-300:]}"
+            )
+        return said
+
+    def _start(
+        self, binary: str, ports: tuple[int, int], buffers: int, limit: int, wait: float
+    ) -> None:
+        text = _CONFIGURATION.format(
+            port=ports[0],
+            http_port=ports[1],
+            buffers=buffers,
+            dirty=buffers * 3 // 4,
+            graph=GRAPH,
+            limit=limit,
+        )
+        (self.folder / "virtuoso.ini").write_text(text, "utf-8")
+        with (self.folder / "virtuoso.out").open("wb") as out:
+            self._process = subprocess.Popen(
+                [binary, "+configfile", "virtuoso.ini", "+foreground"],
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        pid = self._process.pid
+        _confine(pid)
+        self._keep({"port": ports[0], "http_port": ports[1], "pid": pid})
+        late = time.monotonic() + wait
+        while not (self._is_online() and _listens(ports[0]) and _listens(ports[1])):
+            ended = not self._lives(pid)
+            if ended or time.monotonic() > late:
+                self._kill(pid)
+                self._keep({"port": ports[0], "http_port": ports[1], "pid": 0})
+                what = "ended at once" if ended else f"does not answer after {wait:g} s"
+                raise UnreachableError(
+                    f"Virtuoso in {self.folder} {what}; the end of its log: {self._log_end()}"
+                )
+            time.sleep(0.05)
+
+    def _is_online(self) -> bool:
+        """Whether this very server says so; on its port another program may have been first."""
+        return b" Server online at" in (self.folder / "virtuoso.out").read_bytes()
+
+    def _secure(self) -> None:
+        """Give the administrator a password of this folder's own in place of "dba"."""
+        if self._password() != "dba":
+            return
+        password = secrets.token_hex(16)
+        path = self.folder / "password"
+        # Kept before it is set: a password that nobody knows would be the end of the database.
+        handle = os.open(f"{path}.new", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w") as file:
+            file.write(password)
+        self._sql(f"user_set_password('dba', '{password}');", "dba", 60)
+        os.replace(f"{path}.new", path)
+        self._sql("checkpoint;", password, 60)
+
+    def _password(self) -> str:
+        try:
+            return (self.folder / "password").read_text("ascii").strip()
+        except FileNotFoundError:
+            return "dba"
+
+    def _running(self) -> Status:
+        now = self.status()
+        if not now.running:
+            raise UnreachableError(
+                f"no Virtuoso runs in {self.folder}; start it by: kopl sparql virtuoso up"
+            )
+        return now
+
+    def _state(self) -> dict[str, int]:
+        try:
+            found = json.loads((self.folder / "virtuoso.json").read_text("utf-8"))
+            return {name: int(found[name]) for name in ("port", "http_port", "pid")}
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise RefusedError(f"{self.folder}/virtuoso.json cannot be read: {error}") from None
+
+    def _keep(self, state: dict[str, int]) -> None:
+        if state.get("port"):
+            path = self.folder / "virtuoso.json"
+            path.with_suffix(".new").write_text(json.dumps(state) + "\n", "utf-8")
+            os.replace(path.with_suffix(".new"), path)
+
+    def _lives(self, pid: int) -> bool:
+        """Whether the process is there and is Virtuoso (numbers of processes are used again)."""
+        if pid <= 0:
+            return False
+        if self._process is not None and self._process.pid == pid:
+            return self._process.poll() is None
+        try:
+            os.kill(pid, 0)
+        except OSError:
+            return False
+        with contextlib.suppress(OSError):
+            return b"virtuoso" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        # No /proc: the server's own lock file names its process.
+        with contextlib.suppress(OSError):
+            return f"VIRT_PID={pid}" in (self.folder / "virtuoso.lck").read_text("ascii")
+        return False
+
+    def _ended(self, pid: int, wait: float) -> bool:
+        late = time.monotonic() + wait
+        while self._lives(pid):
+            if time.monotonic() > late:
+                return False
+            time.sleep(0.05)
+        return True
+
+    def _kill(self, pid: int) -> None:
+        for sign, wait in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
+            if not self._lives(pid):
+                return
+            with contextlib.suppress(OSError):
+                os.kill(pid, sign)
+            if self._ended(pid, wait):
+                return
+
+    def _log_end(self) -> str:
+        lines: list[str] = []
+        for name in ("virtuoso.log", "virtuoso.out"):
+            with contextlib.suppress(OSError):
+                text = (self.folder / name).read_text("utf-8", "replace")
+                lines += [line for line in text.splitlines() if line.strip()][-3:]
+        return " / ".join(lines) or "(empty)"
+
+
+@contextlib.contextmanager
+def running(folder: Path | str, **options: Any) -> Iterator[VirtuosoServer]:
+    """A server that runs for the length of a block; the options are those of `up`."""
+    server = VirtuosoServer(folder)
+    server.up(**options)
+    try:
+        yield server
+    finally:
+        server.down()
+
+
+def find_binaries() -> Sequence[str]:
+    """The paths of the server and its client; raises MissingPackageError without them."""
+    return (_binary("virtuoso-t"), _binary("isql-vt", "isql-v", "isql"))
+
+
+def _binary(*names: str) -> str:
+    for name in names:
+        if found := shutil.which(name):
+            return found
+    raise MissingPackageError(f"{names[0]} of Virtuoso 7 is not installed: {INSTALL}")
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _listens(port: int) -> bool:
+    if not port:
+        return False
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=2):
+            return True
+    except OSError:
+        return False
+
+
+def _confine(pid: int) -> None:
+    """Leave a quarter of the memory to others, where the system can.
+
+    A join of everything with everything fills any memory, and no setting of Virtuoso's ends it; it
+    is to stop this server and not the whole machine. What was loaded survives.
+    """
+    with contextlib.suppress(ImportError, AttributeError, ValueError, OSError):
+        import resource
+
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        resource.prlimit(pid, resource.RLIMIT_AS, (memory // 4 * 3, memory // 4 * 3))
+
+
+def _buffers(given: int | None) -> int:
+    """As many pages as hold a large graph, but at most a quarter of the memory."""
+    if given is not None:
+        return max(1000, given)
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 20_000
+    return max(2000, min(_MOST_BUFFERS, memory // 4 // _BUFFER_BYTES))
+
+
+def as_json(status: Status) -> dict[str, Any]:
+    """A status as a JSON object."""
+    return {**asdict(status), "url": status.url}

@@ -1,0 +1,227 @@
+"""The one place where the answers of engines become denotations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from kb import KnowledgeBase
+from kb.errors import KoplError, ValueReadError
+from kb.iri import decode
+from kb.values import NO_UNIT, Quantity, Value, Year, read_time
+from kb.valuetable import time_code
+from kopl.executor import Program, Result
+from kopl.sparql.ast import (
+    Ask,
+    Brackets,
+    Element,
+    Group,
+    Named,
+    Query,
+    Select,
+    SubSelect,
+    Triple,
+    Var,
+    mapped,
+    variables,
+    walk,
+)
+from kopl.sparql.dialects import DIGITS, pragma, prepared
+from kopl.sparql.encoding import VALUE_VARS, Encoding, Names
+from kopl.sparql.engine import Answer, Dialect, Engine
+from kopl.sparql.errors import NotUnderstoodError, QueryReadError
+from kopl.sparql.from_kopl import COUNT, NODE_NAME, RELATION, translate
+from kopl.sparql.order import Statistics
+from kopl.sparql.text import read, with_prologue, write
+from kopl.text import read as read_program
+
+
+class SparqlExecutor:
+    """Runs programs and queries on a SPARQL engine; the counterpart of `kopl.executor.Executor`.
+
+    ``kb`` is the knowledge base that the engine holds, where it is at hand: queries are simpler
+    then and unknown names get hints. ``timeout`` bounds the seconds of each query.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        kb: KnowledgeBase | None = None,
+        encoding: Encoding | None = None,
+        timeout: float | None = None,
+    ) -> None:
+        self.engine, self.kb, self.timeout = engine, kb, timeout
+        self.encoding = encoding or Encoding()
+        self._statistics = Statistics(kb)
+
+    def run(self, program: Program) -> Result:
+        """The denotation of a program, by its translation.
+
+        Raises ParseError, TypingError or an EngineError.
+        """
+        begin = time.perf_counter()
+        call = read_program(program)
+        query, _ = translate(call, kb=self.kb, encoding=self.encoding)
+        denotation = self.denotation(query)
+        return Result(call, denotation, (time.perf_counter() - begin) * 1000, None, self.kb)
+
+    def run_many(self, programs: Iterable[Program]) -> Iterator[Result | KoplError]:
+        """The results in order; a program that fails gives its error."""
+        for program in programs:
+            try:
+                yield self.run(program)
+            except KoplError as error:
+                yield error
+
+    def denotation(self, query: Query | str) -> list[str]:
+        """What a query asks for, as the strings in which KQA Pro writes answers.
+
+        The query may be of any style; a text must be of the subset that is read. Raises
+        QueryReadError or an EngineError.
+        """
+        dialect = self.engine.dialect
+        if isinstance(query, str):
+            query = read(query, base=dialect.base)
+        asked = denoting(query, self.encoding)
+        return strings_of(self.rows(asked), dialect)
+
+    def rows(self, query: Query | str) -> Answer:
+        """The engine's own answer, in SPARQL's JSON results format; any SPARQL text may be asked.
+
+        IRIs of the encoding come as the engine has them.
+        """
+        dialect = self.engine.dialect
+        tree: Query
+        try:
+            tree = read(query, base=dialect.base) if isinstance(query, str) else query
+        except QueryReadError:
+            # Not of the subset: the engine may know better.
+            text = with_prologue(str(query), dialect.base)
+            return self.engine.query(text, timeout=self.timeout)
+        tree = prepared(tree, dialect, self._statistics)
+        text = pragma(tree, dialect) + write(tree, base=dialect.base, prologue=True)
+        return self.engine.query(text, timeout=self.timeout)
+
+    def close(self) -> None:
+        """Close the engine."""
+        self.engine.close()
+
+
+# --- what is asked -----------------------------------------------------------------------------
+
+
+def denoting(query: Query, encoding: Encoding | None = None) -> Query:
+    """The query, asking for what its answer is printed from instead of for nodes.
+
+    A variable that stands for a node gives its name; one for a value gives the value with its
+    unit, year and day; relations and numbers stay. Raises QueryReadError for a query that asks for
+    several things.
+    """
+    encoding = encoding or Encoding()
+    if isinstance(query, Ask):
+        return query
+    if set(query.variables) <= {NODE_NAME, RELATION, COUNT, *VALUE_VARS} and _prints(query):
+        return query
+    if len(query.items) != 1:
+        raise QueryReadError("a query with one variable is expected: only that is an answer")
+    item = query.items[0]
+    if isinstance(item, Named):
+        return replace(query, items=(Named(item.expression, COUNT),))
+    names = Names(variables(query))
+    if any(_has_verb(part, item) for part in walk(query.where)):
+        renaming = {item: RELATION}
+        return _renaming(query, renaming)
+    taken = {var: names.fresh("x") for var in (NODE_NAME, *VALUE_VARS) if var in variables(query)}
+    query = _renaming(query, taken)
+    asked = taken.get(item, item)
+    fetch = encoding.denoted(asked, NODE_NAME)
+    inner: tuple[Element, ...] = query.where.elements
+    if query.order_by or query.limit is not None or query.group_by:
+        inner = (SubSelect(query),)
+    return Select((NODE_NAME, *VALUE_VARS), Group((*inner, *fetch)), distinct=True)
+
+
+def _prints(query: Select) -> bool:
+    """Whether the query has the form that exact translations have: it asks for no nodes."""
+    asked = query.variables
+    if asked in ((NODE_NAME,), VALUE_VARS, (NODE_NAME, *VALUE_VARS)):
+        objects = {
+            part.object
+            for part in walk(query.where)
+            if isinstance(part, Triple) and getattr(part.predicate, "text", "")[:5] == "pred:"
+        }
+        return any(var in objects for var in asked)
+    return asked in ((RELATION,), (COUNT,))
+
+
+def _has_verb(part: object, var: Var) -> bool:
+    if isinstance(part, Triple):
+        return part.predicate == var
+    if isinstance(part, Brackets):
+        return any(verb == var for verb, _ in (*part.inside, *part.outside))
+    return False
+
+
+def _renaming(query: Select, names: dict[Var, Var]) -> Select:
+    return mapped(query, lambda part: names.get(part, part) if isinstance(part, Var) else part)
+
+
+# --- what comes back ---------------------------------------------------------------------------
+
+
+def strings_of(answer: Answer, dialect: Dialect | None = None) -> list[str]:
+    """The denotation that an answer to a denoting query is: distinct strings, in KOPL.md's order.
+
+    Raises NotUnderstoodError for an answer that is not of that form.
+    """
+    if "boolean" in answer:
+        return ["yes" if answer["boolean"] else "no"]
+    names: set[str] = set()
+    values: set[Value] = set()
+    try:
+        for row in answer["results"]["bindings"]:
+            if (cell := row.get(COUNT.name)) is not None:
+                names.add(str(int(cell["value"])))
+            elif (cell := row.get(RELATION.name)) is not None:
+                names.add(_relation(cell["value"], dialect))
+            elif (cell := row.get(NODE_NAME.name)) is not None:
+                names.add(cell["value"])
+            elif (value := _value(row)) is not None:
+                values.add(value)
+    except (KeyError, TypeError, AttributeError, ValueError, ValueReadError) as error:
+        raise NotUnderstoodError(f"the answer is not of the form asked for: {error}") from error
+    printed = [str(value) for value in sorted(values, key=_place)]
+    return list(dict.fromkeys([*sorted(names), *printed]))
+
+
+def _relation(iri: str, dialect: Dialect | None) -> str:
+    base = dialect.base if dialect is not None else None
+    if base and iri.startswith(base):
+        iri = iri[len(base) :]
+    return iri if iri.startswith("pred:") else decode(iri)
+
+
+def _value(row: dict[str, dict[str, str]]) -> Value | None:
+    """The value in a row: from its number or text and unit, or from its year and day."""
+    text, unit, year, date = (row.get(var.name) for var in VALUE_VARS)
+    if text is not None:
+        kind = text.get("datatype")
+        if unit is None and (kind is None or kind.endswith("#string")):
+            return text["value"]
+        digits = row.get(DIGITS.name)
+        number = digits["value"] if digits and digits["value"] else text["value"]
+        return Quantity(float(number), unit["value"] if unit else NO_UNIT)
+    if date is not None:
+        return read_time(date["value"])
+    return Year(int(year["value"])) if year is not None else None
+
+
+def _place(value: Value) -> tuple[object, ...]:
+    """Where a value stands in KOPL.md's order."""
+    if isinstance(value, str):
+        return (0, value)
+    if isinstance(value, Quantity):
+        return (1, value.unit, value.number)
+    return (2, time_code(value))

@@ -1,0 +1,406 @@
+"""The order in which the patterns of a query are joined, by what the knowledge base holds.
+
+Engines guess how many triples a pattern has from its form alone: a constant counts as rare, though
+every number without a unit has the same one. The knowledge base knows. Patterns are put in order
+greedily: next comes what gives the fewest rows for a row that is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from kb import KnowledgeBase
+from kb.iri import decode
+from kb.values import Condition, Quantity, Year, read_quantity, read_time
+from kopl.sparql.ast import (
+    Bind,
+    Brackets,
+    Element,
+    Filter,
+    Group,
+    Iri,
+    Lateral,
+    Literal,
+    Maybe,
+    Query,
+    SubSelect,
+    Term,
+    Triple,
+    TripleTerm,
+    Union,
+    Var,
+    variables,
+)
+from kopl.sparql.encoding import (
+    DAY,
+    FACT_H,
+    FACT_R,
+    FACT_T,
+    INSTANCE_OF,
+    KIND,
+    NAME,
+    REIFIES,
+    UNIT,
+    VALUE,
+    YEAR,
+)
+
+# Guesses where no knowledge base is at hand.
+_MANY, _SOME, _FEW = 1e5, 1e3, 4.0
+
+
+def in_order(query: Query, statistics: Statistics) -> Query:
+    """The query with the patterns of every group in the order in which they are to be joined."""
+    orderer = _Orderer(statistics, lateral=False)
+    return _applied(query, orderer)
+
+
+def laterally(query: Query, statistics: Statistics) -> Query:
+    """The same, each pattern in a LATERAL group of its own, for an engine that has them."""
+    return _applied(query, _Orderer(statistics, lateral=True))
+
+
+def _applied(query: Query, orderer: _Orderer) -> Query:
+    return replace(query, where=orderer.group(query.where, frozenset()))
+
+
+class Statistics:
+    """How many rows a pattern gives; of a knowledge base, or guesses."""
+
+    def __init__(self, kb: KnowledgeBase | None = None) -> None:
+        self.kb = kb
+        self._fans: dict[str, tuple[float, float, float]] = {}
+
+    def named(self, name: str) -> float:
+        """How many nodes have the name."""
+        return float(len(self.kb.named(name))) if self.kb is not None else 1.0
+
+    def instances(self, concept: str | None) -> float:
+        """How many entities are instances of a concept (of that name, or of any one)."""
+        if self.kb is None:
+            return _SOME
+        if concept is not None:
+            return float(len(self.kb.instances_of(concept)))
+        return len(self.kb.arrays["member"]) / max(1, self.kb.concept_count)
+
+    @property
+    def entities(self) -> float:
+        """How many entities there are."""
+        return float(self.kb.entity_count) if self.kb is not None else _MANY
+
+    @property
+    def concepts_of_one(self) -> float:
+        """Of how many concepts an entity is an instance."""
+        if self.kb is None:
+            return _FEW
+        return len(self.kb.arrays["member"]) / max(1, self.kb.entity_count)
+
+    @property
+    def facts_of_one(self) -> float:
+        """How many relational facts a node has at one of its ends."""
+        if self.kb is None:
+            return _FEW
+        return len(self.kb.relational) / max(1, self.kb.node_count)
+
+    def predicate(self, text: str) -> tuple[float, float, float]:
+        """Of a key or relation: its triples, its triples of one subject, and of one object."""
+        found = self._fans.get(text)
+        if found is None:
+            found = self._fans[text] = self._count(text)
+        return found
+
+    def _count(self, text: str) -> tuple[float, float, float]:
+        if self.kb is None:
+            return (_SOME, _FEW, _FEW)
+        total, subjects, objects = 0.0, 0.0, 0.0
+        key, relation = self.kb.key_number(text), self.kb.relation_number(text)
+        if relation >= 0:
+            facts = self.kb.relational.of_predicate(relation)
+            total += len(facts)
+            subjects += len(np.unique(self.kb.relational.subject[facts]))
+            objects += len(np.unique(self.kb.relational.object[facts]))
+        if key >= 0:
+            facts = self.kb.literals.of_predicate(key)
+            total += len(facts)
+            subjects += len(np.unique(self.kb.literals.subject[facts]))
+            objects += len(facts)  # each has a value node of its own
+            of_qualifiers = float(self._qualifiers_of_key[key])
+            total += of_qualifiers
+            subjects += of_qualifiers
+            objects += of_qualifiers
+        return (total, total / max(1.0, subjects), total / max(1.0, objects))
+
+    def values(self, condition: Condition) -> float:
+        """How many value nodes satisfy a condition."""
+        if self.kb is None:
+            return _SOME
+        ends = self._value_nodes_before
+        return float(
+            sum(ends[high] - ends[low] for low, high in self.kb.values.intervals(condition))
+        )
+
+    @property
+    def value_nodes(self) -> float:
+        """How many value nodes there are."""
+        return float(self._value_nodes_before[-1]) if self.kb is not None else _MANY
+
+    @cached_property
+    def _set_uses(self) -> Any:
+        """How many facts have each qualifier set."""
+        assert self.kb is not None
+        sets = len(self.kb.arrays["qualifier_starts"]) - 1
+        uses: Any = np.bincount(self.kb.literals.qualifiers, minlength=sets)
+        uses += np.bincount(self.kb.relational.qualifiers, minlength=sets)
+        return uses
+
+    @cached_property
+    def _pair_uses(self) -> Any:
+        """How many facts have each (key, value) pair of the qualifier sets' columns."""
+        assert self.kb is not None
+        return np.repeat(self._set_uses, np.diff(self.kb.arrays["qualifier_starts"]))
+
+    @cached_property
+    def _qualifiers_of_key(self) -> Any:
+        assert self.kb is not None
+        keys, _ = self.kb.qualifier_sets.columns()
+        return np.bincount(keys, weights=self._pair_uses, minlength=len(self.kb.keys))
+
+    @property
+    def facts(self) -> float:
+        """How many facts there are."""
+        if self.kb is None:
+            return _MANY
+        return float(len(self.kb.relational) + len(self.kb.literals))
+
+    def qualifiers(self, key: str) -> float:
+        """How many qualifier values there are of a key."""
+        if self.kb is None:
+            return _SOME
+        number = self.kb.key_number(key)
+        return float(self._qualifiers_of_key[number]) if number >= 0 else 0.0
+
+    @cached_property
+    def _value_nodes_before(self) -> Any:
+        """For each value number how many value nodes have a smaller one."""
+        assert self.kb is not None
+        size = len(self.kb.values)
+        _, values = self.kb.qualifier_sets.columns()
+        counts = np.bincount(self.kb.literals.object, minlength=size).astype(np.float64)
+        counts += np.bincount(values, weights=self._pair_uses, minlength=size)
+        ends: Any = np.concatenate(([0], np.cumsum(counts)))
+        return ends
+
+
+@dataclass
+class _Known:
+    """What constants say of the variables of a group."""
+
+    names: dict[Term, str] = field(default_factory=dict)
+    units: dict[Term, str] = field(default_factory=dict)
+    facts: dict[Term, str] = field(default_factory=dict)  # the predicate of each fact's node
+
+    @classmethod
+    def of(cls, elements: Iterable[Element]) -> _Known:
+        known = cls()
+        for element in elements:
+            if not isinstance(element, Triple):
+                continue
+            what = element.object
+            if element.predicate == NAME and isinstance(what, Literal):
+                known.names[element.subject] = what.text
+            elif element.predicate == UNIT and isinstance(what, Literal):
+                known.units[element.subject] = what.text
+            elif element.predicate == FACT_R:
+                known.facts[element.subject] = _text(what)
+            elif element.predicate == REIFIES and isinstance(what, TripleTerm):
+                known.facts[element.subject] = _text(what.predicate)
+        return known
+
+
+class _Orderer:
+    def __init__(self, statistics: Statistics, *, lateral: bool) -> None:
+        self.statistics, self.lateral = statistics, lateral
+        self._facts = 0
+
+    def group(self, group: Group, bound: frozenset[Var]) -> Group:
+        """The group in order, when these variables have values already."""
+        elements = [part for e in _flat(group.elements) for part in self._opened(e)]
+        known = _Known.of(elements)
+        late = [e for e in elements if isinstance(e, Bind)]
+        filters = [e for e in elements if isinstance(e, Filter)]
+        maybes = [e for e in elements if isinstance(e, Maybe)]
+        joined = [e for e in elements if not isinstance(e, Bind | Filter | Maybe)]
+        have = set(bound)
+        required = {var for element in joined for var in variables(element)} | have
+        steps: list[list[Element]] = []
+        while joined:
+            best = min(joined, key=lambda e: (self.rows(e, have, known), joined.index(e)))
+            joined.remove(best)
+            step = [self._inside(best, frozenset(have))]
+            have |= set(variables(best))
+            # An OPTIONAL comes as soon as what it hangs on is there, a FILTER as soon as it can.
+            for maybe in [m for m in maybes if set(variables(m)) & required <= have]:
+                maybes.remove(maybe)
+                step.append(maybe)
+                have |= set(variables(maybe))
+            for one in [f for f in filters if set(variables(f)) <= have]:
+                filters.remove(one)
+                step.append(one)
+            steps.append(step)
+        return Group((*self._joined(steps), *maybes, *filters, *late))
+
+    def _opened(self, element: Element) -> list[Element]:
+        """A node in brackets as triples of a variable, so that each of them has its place."""
+        if not isinstance(element, Brackets):
+            return [element]
+        self._facts += 1
+        fact = Var(f"fact_{self._facts}")
+        pairs = (*element.inside, *element.outside)
+        return [Triple(fact, verb, what) for verb, what in pairs]
+
+    def _joined(self, steps: list[list[Element]]) -> list[Element]:
+        if not self.lateral:
+            return [element for step in steps for element in step]
+        found: list[Element] = []
+        for step in steps:
+            # What comes first is where it starts; a query inside is worked out once, not per row.
+            if not found or isinstance(step[0], SubSelect):
+                found += step
+            else:
+                found.append(Lateral(Group(tuple(step))))
+        return found
+
+    def _inside(self, element: Element, bound: frozenset[Var]) -> Element:
+        if isinstance(element, Union):
+            return Union(tuple(self.group(branch, bound) for branch in element.branches))
+        if isinstance(element, SubSelect):
+            query = element.query
+            return SubSelect(replace(query, where=self.group(query.where, frozenset())))
+        return element
+
+    def rows(self, element: Element, have: set[Var], known: _Known) -> float:
+        """How many rows the element gives for one row."""
+        if isinstance(element, Triple):
+            return self._triple(element, have, known)
+        if isinstance(element, SubSelect):
+            return 0.0  # it gives one row, and is independent of what is there
+        if isinstance(element, Union):
+            return sum(self._group(branch, have) for branch in element.branches)
+        return _SOME
+
+    def _group(self, group: Group, have: set[Var]) -> float:
+        """How many rows a branch gives for one row: greedily, as it will be joined."""
+        parts = [part for e in _flat(group.elements) for part in self._opened(e)]
+        elements = [e for e in parts if not isinstance(e, Filter | Maybe | Bind)]
+        known, have, rows, most = _Known.of(elements), set(have), 1.0, 1.0
+        while elements:
+            costs = [self.rows(e, have, known) for e in elements]
+            at = costs.index(min(costs))
+            rows *= costs[at]
+            most = max(most, rows)
+            have |= set(variables(elements.pop(at)))
+        return most
+
+    def _triple(self, triple: Triple, have: set[Var], known: _Known) -> float:
+        statistics = self.statistics
+        subject, verb, what = triple.subject, triple.predicate, triple.object
+        has_subject, has_object = _has(subject, have), _has(what, have)
+        if verb == NAME:
+            if isinstance(what, Literal):
+                named = statistics.named(what.text)
+                return min(1.0, named / 2) if has_subject else named
+            return 1.0 if has_subject else statistics.entities
+        if verb == KIND:
+            return 1.0 if has_subject else statistics.entities
+        if verb == INSTANCE_OF:
+            concept = known.names.get(what) if isinstance(what, Var) else None
+            members = statistics.instances(concept)
+            if has_subject:
+                share = members / max(1.0, statistics.entities)
+                return share if has_object else statistics.concepts_of_one
+            return members if has_object else statistics.entities * statistics.concepts_of_one
+        if verb in (VALUE, UNIT, YEAR, DAY):
+            if has_subject:
+                return 0.5 if isinstance(what, Literal) else 1.0
+            return self._value_nodes(triple, known)
+        if isinstance(verb, Var):
+            if has_subject and has_object:
+                return 0.5
+            return statistics.facts_of_one if has_subject or has_object else _MANY**2
+        if verb in (FACT_H, FACT_R, FACT_T, REIFIES) or subject in known.facts:
+            return self._of_fact(triple, has_subject, has_object, have, known)
+        total, of_subject, of_object = statistics.predicate(_text(verb))
+        if has_subject and has_object:
+            return min(1.0, of_subject / 2)
+        return of_subject if has_subject else of_object if has_object else total
+
+    def _value_nodes(self, triple: Triple, known: _Known) -> float:
+        """How many value nodes a triple about values finds on its own."""
+        statistics, what = self.statistics, triple.object
+        everything = statistics.value_nodes
+        if not isinstance(what, Literal) or triple.predicate == UNIT:
+            return everything
+        condition = None
+        if triple.predicate == VALUE and what.datatype is None:
+            condition = Condition((what.text,))
+        elif triple.predicate == VALUE and isinstance(triple.subject, Var):
+            unit = known.units.get(triple.subject)
+            if unit is not None:
+                condition = Condition((Quantity(read_quantity(what.text).number, unit),))
+        elif triple.predicate == YEAR:
+            condition = Condition((Year(int(what.text)),))
+        elif triple.predicate == DAY:
+            condition = Condition((read_time(what.text),))
+        return statistics.values(condition) if condition is not None else everything
+
+    def _of_fact(
+        self, triple: Triple, has_fact: bool, has_object: bool, have: set[Var], known: _Known
+    ) -> float:
+        """How many rows a triple of a fact's node gives."""
+        statistics, verb = self.statistics, triple.predicate
+        total, of_head, of_tail = statistics.predicate(known.facts.get(triple.subject, ""))
+        if verb == FACT_R:
+            return 0.9 if has_fact else total
+        if verb in (FACT_H, FACT_T):
+            if has_fact:
+                return 0.5 if has_object else 1.0
+            if not has_object:
+                return statistics.facts
+            # The index gives the facts of all relations with that end; a value has only its own.
+            if verb == FACT_T and of_tail <= 1.0:
+                return 1.0
+            return statistics.facts_of_one + (of_head if verb == FACT_H else of_tail)
+        if verb == REIFIES:
+            # The parts of a triple term are no index: it is found whole or by its fact.
+            whole = all(_has(term, have) for term in _parts(triple.object))
+            return 1.0 if has_fact or whole else statistics.facts
+        if has_fact:
+            return 0.5
+        return 1.0 if has_object else statistics.qualifiers(_text(verb))
+
+
+def _parts(term: Term) -> tuple[Term, ...]:
+    if isinstance(term, TripleTerm):
+        return (term.subject, term.predicate, term.object)
+    return (term,)
+
+
+def _has(term: Term, have: set[Var]) -> bool:
+    return not isinstance(term, Var) or term in have
+
+
+def _text(term: Term) -> str:
+    return decode(term.text) if isinstance(term, Iri) else ""
+
+
+def _flat(elements: Iterable[Element]) -> Iterable[Element]:
+    for element in elements:
+        if isinstance(element, Group):
+            yield from _flat(element.elements)
+        else:
+            yield element
