@@ -8,8 +8,8 @@ ones such as ``place_of_birth``, and absolute ones such as ``pred:name``.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeAlias, TypeVar, get_args
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
@@ -234,24 +234,38 @@ Query: TypeAlias = Select | Ask
 
 Node = TypeVar("Node")
 
+# The parts of each class of node that may hold nodes themselves, the last first.
+_PARTS: dict[type, tuple[str, ...]] = {
+    kind: tuple(field.name for field in reversed(fields(kind)) if kind not in (Var, Iri, Literal))
+    for kind in (
+        *get_args(Term),
+        *get_args(Expression),
+        *get_args(Element),
+        *get_args(Query),
+        Named,
+        Order,
+    )
+}
+
 
 def walk(node: Any) -> Iterator[Any]:
     """The node and all nodes below it, in the order in which they are written."""
     stack = [node]
     while stack:
         at = stack.pop()
-        if isinstance(at, tuple):
+        if type(at) is tuple:
             stack.extend(reversed(at))
-        elif is_dataclass(at):
+        elif (names := _PARTS.get(type(at))) is not None:
             yield at
-            stack.extend(getattr(at, field.name) for field in reversed(fields(at)))
+            for name in names:
+                stack.append(getattr(at, name))
 
 
 def variables(node: Any) -> dict[Var, int]:
     """How often each variable occurs in the node (or tuple of nodes), in order of appearance."""
     counts: dict[Var, int] = {}
     for part in walk(node):
-        if isinstance(part, Var):
+        if type(part) is Var:
             counts[part] = counts.get(part, 0) + 1
     return counts
 
@@ -262,12 +276,12 @@ def mapped(node: Node, change: Callable[[Any], Any]) -> Node:
     def visit(at: Any) -> Any:
         if isinstance(at, tuple):
             return tuple(visit(part) for part in at)
-        if not is_dataclass(at) or isinstance(at, type):
+        names = _PARTS.get(type(at))
+        if names is None:
             return at
-        if isinstance(at, Var | Iri | Literal):
+        if not names:
             return change(at)
-        parts = {field.name: visit(getattr(at, field.name)) for field in fields(at)}
-        return change(replace(at, **parts))
+        return change(replace(at, **{name: visit(getattr(at, name)) for name in names}))
 
     result: Node = visit(node)
     return result
