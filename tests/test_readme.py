@@ -49,6 +49,18 @@ def test_the_builder_example_of_the_document() -> None:
     assert output.getvalue() == "Oslo\n"
 
 
+def test_the_example_of_the_sparql_page() -> None:
+    pytest.importorskip("pyoxigraph", reason="pip install 'kopl-toolkit[sparql]'")
+    text = (ROOT / "docs" / "sparql.md").read_text("utf-8")
+    block = re.search(r"```python\n(.+?)```", text, re.S)
+    assert block
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(block[1], "sparql.md", "exec"), {})
+    first, second, _ = output.getvalue().splitlines()
+    assert (first, second) == ("['Finland', 'Sweden']", "['Oslo']")
+
+
 def test_links_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for link in re.findall(r"\]\(([^)#]+)\)", page.read_text("utf-8")):

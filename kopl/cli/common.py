@@ -100,6 +100,14 @@ def seconds(text: str) -> float:
     return found
 
 
+def port(text: str) -> int:
+    """The number of an option that is a port; argparse tells what is wrong with it."""
+    found = int(text)
+    if not 0 < found < 1 << 16:
+        raise argparse.ArgumentTypeError("a port is a number from 1 to 65535")
+    return found
+
+
 def positive(text: str) -> int:
     """The number of an option that counts something; argparse tells what is wrong with it."""
     count = int(text)

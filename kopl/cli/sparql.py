@@ -68,7 +68,6 @@ def _query(arguments: argparse.Namespace) -> int:
         arguments.parser.error("give either --kb KB or --endpoint URL")
     from kopl.sparql.errors import EngineError, QueryReadError
     from kopl.sparql.evaluate import SparqlExecutor
-    from kopl.sparql.text import read
 
     text = program_text(arguments.query)
     if arguments.engine == "kopl" and arguments.kb is not None:
@@ -82,19 +81,24 @@ def _query(arguments: argparse.Namespace) -> int:
     if not isinstance(executor, SparqlExecutor):
         raise KoplError("--engine kopl goes with --kb")
     begin = time.perf_counter()
+    unread = None
     try:
         if not arguments.rows:
             try:
-                read(text, base=executor.engine.dialect.base)
                 _print_denotation(executor.denotation(text), begin, arguments.json)
                 return 0
             except QueryReadError as error:
-                print(f"kopl: {error}; its rows are shown", file=sys.stderr)
-        _print_rows(executor.rows(text), arguments.json)
+                unread = error  # the engine may know better
+        rows = executor.rows(text)
     except EngineError as error:
+        if unread is not None:
+            print(f"kopl: {unread}", file=sys.stderr)
         return _failed(error, arguments.json)
     finally:
         executor.close()
+    if unread is not None:
+        print(f"kopl: {unread}; its rows are shown", file=sys.stderr)
+    _print_rows(rows, arguments.json)
     return 0
 
 

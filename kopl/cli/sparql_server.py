@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
-from kopl.cli.common import add_kb, open_kb, positive
+from kopl.cli.common import add_kb, open_kb, port, positive
 
 if TYPE_CHECKING:
     from kopl.sparql.engines.virtuoso import Status, VirtuosoServer
@@ -32,9 +32,9 @@ def add_virtuoso(subparsers: Any) -> argparse.ArgumentParser:
         return added
 
     up = step("up", "configure and start it on this machine only", run_up)
-    up.add_argument("--port", type=positive, metavar="N", help="of its SQL (default: a free one)")
+    up.add_argument("--port", type=port, metavar="N", help="of its SQL (default: a free one)")
     up.add_argument(
-        "--http-port", type=positive, metavar="N", help="of the endpoint (default: a free one)"
+        "--http-port", type=port, metavar="N", help="of the endpoint (default: a free one)"
     )
     up.add_argument(
         "--buffers",
@@ -70,7 +70,7 @@ def add_serve(subparsers: Any) -> argparse.ArgumentParser:
         "serve", help=sentence, description=sentence + "; Ctrl-C stops it."
     )
     add_kb(command, option=True)
-    command.add_argument("--port", type=positive, metavar="N", help="default: a free one")
+    command.add_argument("--port", type=port, metavar="N", help="default: a free one")
     command.add_argument(
         "--timeout",
         type=positive,

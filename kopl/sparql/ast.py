@@ -7,7 +7,9 @@ ones such as ``place_of_birth``, and absolute ones such as ``pred:name``.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias, TypeVar, get_args
 
@@ -32,10 +34,14 @@ class Iri:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal: its lexical form and the IRI of its datatype (None: a plain string)."""
+    """A literal: its lexical form and the IRI of its datatype (None: a plain string).
+
+    With a ``language`` it is a text in that language, and has no datatype.
+    """
 
     text: str
     datatype: str | None = None
+    language: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +53,15 @@ class TripleTerm:
     object: Term
 
 
-Term: TypeAlias = Var | Iri | Literal | TripleTerm
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A property path ``first/then*``; it stands in the place of a predicate."""
+
+    first: Iri
+    then: Iri
+
+
+Term: TypeAlias = Var | Iri | Literal | TripleTerm | Path
 
 
 # --- expressions ------------------------------------------------------------------------------
@@ -246,6 +260,17 @@ _PARTS: dict[type, tuple[str, ...]] = {
         Order,
     )
 }
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Room for the trees of programs of the greatest depth, which are walked by recursion."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, 6000))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
 
 
 def walk(node: Any) -> Iterator[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from kb.iri import encode
 from kb.values import Condition, Date, Quantity, Value, Year, print_number
@@ -30,12 +30,14 @@ from kopl.sparql.ast import (
     Literal,
     Maybe,
     Not,
+    Query,
     Term,
     Triple,
     TripleTerm,
     Union,
     Var,
 )
+from kopl.sparql.schema import ValueType
 
 NAME, KIND = Iri("pred:name"), Iri("pred:kind")
 INSTANCE_OF = Iri("pred:instance_of")
@@ -114,6 +116,9 @@ class Encoding:
     kinds: bool = True
     terms: bool = False
 
+    # The styles that a query can be written in.
+    styles: ClassVar[tuple[str, ...]] = ("exact", "data")
+
     # --- nodes ----------------------------------------------------------------------------
 
     def named(self, node: Var, name: Term) -> list[Element]:
@@ -130,6 +135,10 @@ class Encoding:
         if self.kinds and by_kind:
             return [Triple(node, KIND, ENTITY)]
         return [Triple(node, INSTANCE_OF, names.fresh("c"))]
+
+    def node(self, node: Var, names: Names) -> list[Element]:
+        """The variable stands for a node, not for a value or a fact."""
+        return self.named(node, names.fresh("n"))
 
     # --- facts ----------------------------------------------------------------------------
 
@@ -151,6 +160,10 @@ class Encoding:
             return [Brackets(((REIFIES, TripleTerm(head, verb, tail)),), pairs)]
         return [Brackets(((FACT_H, head), (FACT_R, verb), (FACT_T, tail)), pairs)]
 
+    def fact_of(self, node: Var, value: Var) -> Var:
+        """What stands for the fact that `attribute` speaks of: every fact has a value node."""
+        return value
+
     def any_relation(self, head: Var, relation: Var, tail: Var, *, only: bool) -> list[Element]:
         """Some relation leads from node to node; ``only``: none of the encoding's own."""
         found: list[Element] = [Triple(head, relation, tail)]
@@ -160,6 +173,10 @@ class Encoding:
         return found
 
     # --- values ---------------------------------------------------------------------------
+
+    def types(self, key: str) -> Collection[ValueType] | None:
+        """The types that the values of a key have by the encoding; None when they are not known."""
+        return None
 
     def quantity(self, value: Var, unit: Term, number: Term) -> list[Element]:
         """The value is a quantity: its unit and its number."""
@@ -181,6 +198,12 @@ class Encoding:
         if found == {"string", "quantity"}:
             return [Triple(value, VALUE, text), _maybe(Triple(value, UNIT, unit))]
         return [*self._parts(value), Filter(_any_bound((text, year)))]
+
+    def prints(self, part: object, var: Var) -> bool:
+        """Whether a part of a query gives the variable something to print, not a node."""
+        if not isinstance(part, Triple) or part.object != var:
+            return False
+        return isinstance(part.predicate, Iri) and part.predicate.text.startswith("pred:")
 
     def denoted(self, asked: Var, name: Var) -> list[Element]:
         """What a node or a value denotes: its name, or what its printed form is made of."""
@@ -207,6 +230,10 @@ class Encoding:
         if len(readings) == 1:
             return readings[0]
         return [Union(tuple(Group(tuple(reading)) for reading in readings))]
+
+    def finished(self, query: Query) -> Query:
+        """The whole query, when all of it is written."""
+        return query
 
     def is_loose(self, condition: Condition) -> bool:
         """Whether ``loose`` changes what the condition means: years are passed over."""

@@ -23,6 +23,7 @@ from kopl.sparql.ast import (
     SubSelect,
     Triple,
     Var,
+    deep_recursion,
     mapped,
     variables,
     walk,
@@ -84,7 +85,8 @@ class SparqlExecutor:
         dialect = self.engine.dialect
         if isinstance(query, str):
             query = read(query, base=dialect.base)
-        asked = denoting(query, self.encoding)
+        with deep_recursion():
+            asked = denoting(query, self.encoding)
         return strings_of(self.rows(asked), dialect)
 
     def rows(self, query: Query | str) -> Answer:
@@ -100,8 +102,9 @@ class SparqlExecutor:
             # Not of the subset: the engine may know better.
             text = with_prologue(str(query), dialect.base)
             return self.engine.query(text, timeout=self.timeout)
-        tree = prepared(tree, dialect, self._statistics)
-        text = pragma(tree, dialect) + write(tree, base=dialect.base, prologue=True)
+        with deep_recursion():
+            tree = prepared(tree, dialect, self._statistics)
+            text = pragma(tree, dialect) + write(tree, base=dialect.base, prologue=True)
         return self.engine.query(text, timeout=self.timeout)
 
     def close(self) -> None:
@@ -122,7 +125,9 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
     encoding = encoding or Encoding()
     if isinstance(query, Ask):
         return query
-    if set(query.variables) <= {NODE_NAME, RELATION, COUNT, *VALUE_VARS} and _prints(query):
+    if set(query.variables) <= {NODE_NAME, RELATION, COUNT, *VALUE_VARS} and _prints(
+        query, encoding
+    ):
         return query
     if len(query.items) != 1:
         raise QueryReadError("a query with one variable is expected: only that is an answer")
@@ -143,16 +148,11 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
     return Select((NODE_NAME, *VALUE_VARS), Group((*inner, *fetch)), distinct=True)
 
 
-def _prints(query: Select) -> bool:
+def _prints(query: Select, encoding: Encoding) -> bool:
     """Whether the query has the form that exact translations have: it asks for no nodes."""
     asked = query.variables
     if asked in ((NODE_NAME,), VALUE_VARS, (NODE_NAME, *VALUE_VARS)):
-        objects = {
-            part.object
-            for part in walk(query.where)
-            if isinstance(part, Triple) and getattr(part.predicate, "text", "")[:5] == "pred:"
-        }
-        return any(var in objects for var in asked)
+        return any(encoding.prints(part, var) for part in walk(query.where) for var in asked)
     return asked in ((RELATION,), (COUNT,))
 
 
@@ -185,7 +185,8 @@ def strings_of(answer: Answer, dialect: Dialect | None = None) -> list[str]:
             if (cell := row.get(COUNT.name)) is not None:
                 names.add(str(int(cell["value"])))
             elif (cell := row.get(RELATION.name)) is not None:
-                names.add(_relation(cell["value"], dialect))
+                is_text = cell.get("type") == "literal"
+                names.add(cell["value"] if is_text else _relation(cell["value"], dialect))
             elif (cell := row.get(NODE_NAME.name)) is not None:
                 names.add(cell["value"])
             elif (value := _value(row)) is not None:

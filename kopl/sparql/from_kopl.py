@@ -7,14 +7,13 @@ those of KQA Pro and may differ in the ways that `kopl.sparql.sets.DIFFERENCES` 
 from __future__ import annotations
 
 import inspect
-import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 from typing import Literal as OneOf
 
 from kb import Condition, KnowledgeBase, Quantity
+from kb.errors import KoplError
 from kb.store import normalise_name
 from kb.values import Operator, Time
 from kopl import functions as f
@@ -27,7 +26,6 @@ from kopl.sparql.ast import (
     Compare,
     Element,
     Expression,
-    Filter,
     Group,
     Named,
     Order,
@@ -37,6 +35,7 @@ from kopl.sparql.ast import (
     Triple,
     Union,
     Var,
+    deep_recursion,
 )
 from kopl.sparql.encoding import VALUE, VALUE_VARS, Encoding, integer
 from kopl.sparql.sets import (
@@ -96,8 +95,11 @@ def translate(
     """The query, and why its answer may differ from the program's (of `DIFFERENCES`)."""
     if style not in ("exact", "data"):
         raise ValueError(f"the style is 'exact' or 'data', not {style!r}")
+    encoding = encoding or Encoding()
+    if style not in encoding.styles:
+        raise KoplError(f"the encoding {type(encoding).__name__} has no {style!r} style")
     steps = check(read(program, max_depth=max_depth))
-    out = emitter(encoding or Encoding(), style == "exact", kb)
+    out = emitter(encoding, style == "exact", kb)
     results: list[Any] = []
     with deep_recursion():
         for step in steps:
@@ -106,18 +108,8 @@ def translate(
         root = results[-1]
         # A set as the root denotes its names.
         query = _names_of(out, root) if isinstance(root, Description) else root.write(out)
+        query = out.encoding.finished(query)
     return query, list(out.differences)
-
-
-@contextmanager
-def deep_recursion() -> Iterator[None]:
-    """Room for programs of the greatest depth, whose trees are walked by recursion."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, 6000))
-    try:
-        yield
-    finally:
-        sys.setrecursionlimit(before)
 
 
 def translates(*declared: Function) -> Callable[[Translation], Translation]:
@@ -189,7 +181,7 @@ def _values(
     """The distinct values, with all that is needed to print them; or their nodes."""
     if not out.exact:
         return _select([value], patterns)
-    types = out.schema.types(key, qualifier=qualifier)
+    types = out.schema.types(key, qualifier=qualifier) or out.encoding.types(key)
     return _select(VALUE_VARS, [*patterns, *out.encoding.printed(value, types)])
 
 
@@ -368,7 +360,7 @@ def _superlative(out: Emitter, sides: list[Description], key: str, largest: bool
         return _first_by_number(out, sides, key, largest)
     together = sides[0] if len(sides) == 1 else either(*sides)
     node, value = out.names.fresh("e"), out.names.fresh("pv")
-    unit, number, extreme = (out.names.fresh(stem) for stem in ("u", "v", "x"))
+    unit, extreme = out.names.fresh("u"), out.names.fresh("x")
     inner, its_value, its_number = (out.names.fresh(stem) for stem in ("e", "pv", "v"))
     having: Expression | None = None
     patterns: list[Element]
@@ -385,9 +377,9 @@ def _superlative(out: Emitter, sides: list[Description], key: str, largest: bool
         having = Compare("=", Aggregate("COUNT", side, distinct=True), integer(len(sides)))
     patterns += out.encoding.attribute(inner, key, its_value)
     patterns += out.encoding.quantity(its_value, unit, its_number)
-    # The unit that most facts have, the smallest by code point on a tie (every fact has a value
-    # node of its own), with its extreme.
-    votes = Order(Aggregate("COUNT", its_value, distinct=True), descending=True)
+    # The unit that most facts have, the smallest by code point on a tie, with its extreme.
+    fact = out.encoding.fact_of(inner, its_value)
+    votes = Order(Aggregate("COUNT", fact, distinct=True), descending=True)
     best = Select(
         (unit, Named(Aggregate("MAX" if largest else "MIN", its_number), extreme)),
         Group(tuple(patterns)),
@@ -402,8 +394,7 @@ def _superlative(out: Emitter, sides: list[Description], key: str, largest: bool
             SubSelect(best),
             *out.describe(together, node, bound=True),
             *out.encoding.attribute(node, key, value),
-            *out.encoding.quantity(value, unit, number),
-            Filter(Compare("=", number, extreme)),
+            *out.encoding.quantity(value, unit, extreme),
             *out.encoding.named(node, NODE_NAME),
         ],
     )

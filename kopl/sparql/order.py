@@ -135,6 +135,12 @@ class Statistics:
             objects += of_qualifiers
         return (total, total / max(1.0, subjects), total / max(1.0, objects))
 
+    def is_literal(self, text: str) -> bool:
+        """Whether facts of this name are known to lead to values, never to nodes."""
+        if self.kb is None:
+            return False
+        return self.kb.relation_number(text) < 0 and self.kb.key_number(text) >= 0
+
     def values(self, condition: Condition) -> float:
         """How many value nodes satisfy a condition."""
         if self.kb is None:
@@ -148,6 +154,29 @@ class Statistics:
     def value_nodes(self) -> float:
         """How many value nodes there are."""
         return float(self._value_nodes_before[-1]) if self.kb is not None else _MANY
+
+    def nodes_of_one_number(self, key: str) -> float:
+        """How many value nodes have the number of a quantity of the key, on average.
+
+        Nodes of other units and keys count: their numbers are the same.
+        """
+        number = self.kb.key_number(key) if self.kb is not None else -1
+        if self.kb is None or number < 0:
+            return _FEW
+        values = np.unique(self.kb.literals.object[self.kb.literals.of_predicate(number)])
+        values = values[self.kb.values.is_quantity(values)] - self.kb.values.first_quantity
+        return float(self._nodes_of_number[values].mean()) if len(values) else _FEW
+
+    @cached_property
+    def _nodes_of_number(self) -> Any:
+        """For each quantity how many value nodes have its number, in any unit."""
+        assert self.kb is not None
+        ends = self._value_nodes_before
+        first = self.kb.values.first_quantity
+        counts = np.diff(ends)[first : self.kb.values.first_time]
+        numbers = np.asarray(self.kb.arrays["value_number"])
+        _, same = np.unique(numbers, return_inverse=True)
+        return np.bincount(same, weights=counts)[same] if len(same) else counts
 
     @cached_property
     def _set_uses(self) -> Any:
@@ -203,6 +232,7 @@ class _Known:
     names: dict[Term, str] = field(default_factory=dict)
     units: dict[Term, str] = field(default_factory=dict)
     facts: dict[Term, str] = field(default_factory=dict)  # the predicate of each fact's node
+    keys: dict[Term, str] = field(default_factory=dict)  # the key that leads to each value
 
     @classmethod
     def of(cls, elements: Iterable[Element]) -> _Known:
@@ -219,6 +249,8 @@ class _Known:
                 known.facts[element.subject] = _text(what)
             elif element.predicate == REIFIES and isinstance(what, TripleTerm):
                 known.facts[element.subject] = _text(what.predicate)
+            elif isinstance(element.predicate, Iri) and ":" not in element.predicate.text:
+                known.keys[what] = _text(element.predicate)
         return known
 
 
@@ -260,7 +292,12 @@ class _Orderer:
             return [element]
         self._facts += 1
         fact = Var(f"fact_{self._facts}")
-        pairs = (*element.inside, *element.outside)
+        inside = dict(element.inside)
+        if self.statistics.is_literal(_text(inside.get(FACT_R, fact))):
+            # A value node belongs to one fact: its head and key need not be looked at.
+            inside.pop(FACT_H, None)
+            inside.pop(FACT_R, None)
+        pairs = (*inside.items(), *element.outside)
         return [Triple(fact, verb, what) for verb, what in pairs]
 
     def _joined(self, steps: list[list[Element]]) -> list[Element]:
@@ -327,7 +364,7 @@ class _Orderer:
         if verb in (VALUE, UNIT, YEAR, DAY):
             if has_subject:
                 return 0.5 if isinstance(what, Literal) else 1.0
-            return self._value_nodes(triple, known)
+            return self._value_nodes(triple, have, known)
         if isinstance(verb, Var):
             if has_subject and has_object:
                 return 0.5
@@ -339,10 +376,12 @@ class _Orderer:
             return min(1.0, of_subject / 2)
         return of_subject if has_subject else of_object if has_object else total
 
-    def _value_nodes(self, triple: Triple, known: _Known) -> float:
+    def _value_nodes(self, triple: Triple, have: set[Var], known: _Known) -> float:
         """How many value nodes a triple about values finds on its own."""
         statistics, what = self.statistics, triple.object
         everything = statistics.value_nodes
+        if triple.predicate == VALUE and isinstance(what, Var) and what in have:
+            return statistics.nodes_of_one_number(known.keys.get(triple.subject, ""))
         if not isinstance(what, Literal) or triple.predicate == UNIT:
             return everything
         condition = None

@@ -42,6 +42,7 @@ from kopl.sparql.ast import (
     TripleTerm,
     Union,
     Var,
+    deep_recursion,
 )
 from kopl.sparql.errors import QueryReadError
 
@@ -70,7 +71,8 @@ _TOKEN = re.compile(
 _AGGREGATES = ("COUNT", "MAX", "MIN")
 _COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
 _REFUSED = ("MINUS", "GRAPH", "VALUES", "SERVICE", "OFFSET", "CONSTRUCT", "DESCRIBE")
-_MAX_DEPTH = 500
+# Engines end, without an error, at queries that are nested some thousand groups deep.
+_MAX_DEPTH = 300
 
 
 def read(text: str, *, base: str | None = None) -> Query:
@@ -78,7 +80,8 @@ def read(text: str, *, base: str | None = None) -> Query:
 
     Raises QueryReadError with line and column for what is not SPARQL of the subset.
     """
-    return _Reader(text.removeprefix("\ufeff"), base).query()
+    with deep_recursion():
+        return _Reader(text.removeprefix("\ufeff"), base).query()
 
 
 class _Reader:
@@ -240,9 +243,7 @@ class _Reader:
 
     def _group(self) -> Group:
         self._expect("{")
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise QueryReadError(f"the query is nested more than {_MAX_DEPTH} groups deep")
+        self._deeper()
         found: list[Element] = []
         if self._word() == "SELECT":
             found.append(SubSelect(self._select()))
@@ -250,6 +251,11 @@ class _Reader:
             self._element(found)
         self._depth -= 1
         return Group(tuple(found))
+
+    def _deeper(self) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            raise QueryReadError(f"the query is nested more than {_MAX_DEPTH} groups deep")
 
     def _element(self, found: list[Element]) -> None:
         """One element, with the dot behind it."""
@@ -396,10 +402,15 @@ class _Reader:
 
     def _primary(self) -> Expression:
         if self._passed("!"):
-            return Not(self._primary())
+            self._deeper()
+            negated = Not(self._primary())
+            self._depth -= 1
+            return negated
         if self._passed("("):
+            self._deeper()
             found = self._expression()
             self._expect(")")
+            self._depth -= 1
             return found
         if self.kind != "word" or self.token.lower() in ("true", "false"):
             return self._term()

@@ -150,7 +150,7 @@ class Emitter:
                 bound = True
         if not bound:
             if self.exact:
-                found += self.encoding.named(node, self.names.fresh("n"))
+                found += self.encoding.node(node, self.names)
             else:
                 self.differ(UNBOUND)
         return found

@@ -29,6 +29,7 @@ from kopl.sparql.ast import (
     Named,
     Not,
     Order,
+    Path,
     Query,
     SubSelect,
     Term,
@@ -42,6 +43,7 @@ from kopl.sparql.reader import ABSOLUTE, read
 if TYPE_CHECKING:
     pass
 
+_LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
 _FORBIDDEN = re.compile(r'[<>"{}|^`\\\x00-\x20]')
 
 __all__ = ["quoted", "read", "with_prologue", "write", "write_element"]
@@ -166,6 +168,12 @@ class _Writer:
         if isinstance(term, TripleTerm):
             parts = (term.subject, term.predicate, term.object)
             return f"<<( {' '.join(self.term(part) for part in parts)} )>>"
+        if isinstance(term, Path):
+            return f"{self._iri(term.first.text)}/{self._iri(term.then.text)}*"
+        if term.language is not None:
+            if not _LANGUAGE.fullmatch(term.language):
+                raise ValueError(f"{term.language!r} is no language")
+            return f"{quoted(term.text)}@{term.language}"
         if term.datatype is None:
             return quoted(term.text)
         if term.datatype == INTEGER:

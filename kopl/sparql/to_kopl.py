@@ -22,7 +22,6 @@ from kopl.sparql.ast import (
     Ask,
     Bind,
     Brackets,
-    Compare,
     Element,
     Filter,
     Group,
@@ -38,6 +37,7 @@ from kopl.sparql.ast import (
     Union,
     Var,
     apart,
+    deep_recursion,
     variables,
     walk,
 )
@@ -56,7 +56,6 @@ from kopl.sparql.encoding import (
     Encoding,
 )
 from kopl.sparql.errors import NotInKoplError
-from kopl.sparql.from_kopl import deep_recursion
 from kopl.sparql.sets import (
     Alternatives,
     Attribute,
@@ -434,20 +433,18 @@ class _Reader:
         if not isinstance(extreme.expression, Aggregate) or len(best.order_by) != 2:
             raise reason
         largest = {"MAX": True, "MIN": False}.get(extreme.expression.function)
-        filters = [
+        numbers = [
             e
             for e in rest
-            if isinstance(e, Filter)
-            and isinstance(e.condition, Compare)
-            and e.condition.right == extreme.variable
+            if isinstance(e, Triple) and e.predicate == VALUE and e.object == extreme.variable
         ]
         asked = query.items[0]
-        if largest is None or len(filters) != 1 or not isinstance(asked, Var):
+        if largest is None or len(numbers) != 1 or not isinstance(asked, Var):
             raise reason
         names = [
             e for e in rest if isinstance(e, Triple) and e.predicate == NAME and e.object == asked
         ]
-        key, together = self._of_unit([e for e in rest if e not in (*filters, *names)])
+        key, together = self._of_unit([e for e in rest if e not in names])
         if best.having is None:
             if self._of_unit(best.where.elements) != (key, together):
                 raise reason

@@ -145,7 +145,7 @@ AWKWARD = [
 ]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 @given(text=st.text(min_size=0, max_size=12), other=st.sampled_from(AWKWARD))
 @example(text="", other="")
 def test_no_text_can_change_a_query(quick_holder: Holder, text: str, other: str) -> None:

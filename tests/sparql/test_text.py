@@ -168,3 +168,17 @@ def test_conditions_keep_their_brackets() -> None:
     assert write(query) == text
     nested = Compare("=", Apply("STR", (E,)), Literal("x"))
     assert "STR(?e) = " in write(Ask(Group((Filter(nested),))))
+
+
+def test_deeply_nested_queries() -> None:
+    """What is nested deeper than any program is refused, with no end of the process."""
+    for depth in (290, 5000):
+        text = "SELECT ?e WHERE " + "{ " * depth + '?e <pred:name> "a" ' + "} " * depth
+        union = "ASK " + "{ { ?e <r> ?f } UNION " * depth + "{ ?e <s> ?f } " + "} " * depth
+        negated = "ASK { FILTER(" + "!" * depth + "BOUND(?e)) }"
+        for query in (text, union, negated):
+            if depth == 290:
+                assert read(query)
+                continue
+            with pytest.raises(QueryReadError, match="more than 300"):
+                read(query)

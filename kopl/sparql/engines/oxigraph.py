@@ -141,7 +141,13 @@ def store_folder(kb: KnowledgeBase, *, terms: bool = False) -> Path:
     form = "terms" if terms else "nodes"
     folder = cache / "oxigraph" / f"{kb.fingerprint[:24]}-{form}-{LAYOUT}"
     if not folder.is_dir():
-        build(kb, folder, terms=terms)
+        try:
+            build(kb, folder, terms=terms)
+        except WriteError as error:
+            raise WriteError(
+                f"{error}; set KOPL_CACHE_DIR to a folder that can be written, or use the engine"
+                " oxigraph-memory"
+            ) from None
     return folder
 
 
