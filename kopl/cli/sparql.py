@@ -66,10 +66,13 @@ def run(arguments: argparse.Namespace) -> int:
 def _query(arguments: argparse.Namespace) -> int:
     if (arguments.kb is None) == (arguments.endpoint is None):
         arguments.parser.error("give either --kb KB or --endpoint URL")
-    from kopl.sparql.errors import EngineError, QueryReadError
+    from kopl.sparql.engines import is_address
+    from kopl.sparql.errors import EngineError, QueryReadError, QueryTooDeepError
     from kopl.sparql.evaluate import SparqlExecutor
 
     text = program_text(arguments.query)
+    if arguments.endpoint is not None and not is_address(arguments.endpoint):
+        raise KoplError(f"{arguments.endpoint!r} is no address of an endpoint (http://…)")
     if arguments.engine == "kopl" and arguments.kb is not None:
         return _by_program(text, arguments)
     try:
@@ -87,9 +90,13 @@ def _query(arguments: argparse.Namespace) -> int:
             try:
                 _print_denotation(executor.denotation(text), begin, arguments.json)
                 return 0
+            except QueryTooDeepError as error:
+                return _failed(error, arguments.json)
             except QueryReadError as error:
                 unread = error  # the engine may know better
         rows = executor.rows(text)
+    except QueryTooDeepError as error:
+        return _failed(error, arguments.json)
     except EngineError as error:
         if unread is not None:
             print(f"kopl: {unread}", file=sys.stderr)

@@ -342,8 +342,7 @@ def apart(query: Query) -> Query:
             if isinstance(element, Group):
                 found.append(visit(element, outside | set(variables(others))))
             elif isinstance(element, SubSelect):
-                asked = {var for item in element.query.items for var in variables(item)}
-                inner = visit(element.query.where, asked)
+                inner = visit(element.query.where, _outside(element.query))
                 found.append(SubSelect(replace(element.query, where=inner)))
             elif isinstance(element, Union):
                 shared = outside | set(variables(others))
@@ -361,9 +360,14 @@ def apart(query: Query) -> Query:
         group = mapped(group, lambda p: names.get(p, p) if isinstance(p, Var) else p)
         return visit(group, shared)
 
-    asked = {var for item in getattr(query, "items", ()) for var in variables(item)}
-    ordered = set(variables(getattr(query, "order_by", ())))
-    return replace(query, where=visit(query.where, asked | ordered))
+    return replace(query, where=visit(query.where, _outside(query)))
+
+
+def _outside(query: Query) -> set[Var]:
+    """The variables that a query speaks of outside of its patterns."""
+    if isinstance(query, Ask):
+        return set()
+    return set(variables((query.items, query.group_by, query.having, query.order_by)))
 
 
 def _where_first(query: Query) -> tuple[Any, ...]:

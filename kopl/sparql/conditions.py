@@ -12,9 +12,9 @@ from kb.values import (
     Operator,
     Quantity,
     Value,
-    Year,
     read_quantity,
     read_time,
+    read_year,
     readings,
 )
 from kopl.sparql.ast import (
@@ -70,6 +70,8 @@ def condition_of(value: Var, elements: Sequence[Element]) -> Condition:
             raise _refused(elements[0], "alternatives of one value are constants that it equals")
         constants = tuple(constant for one in found for constant in one.constants)
         return Condition(constants, found[0].operator)
+    if not elements:
+        raise NotInKoplError(f"nothing is said of the value ?{value.name}")
     said: dict[Iri, Term] = {}
     filters: list[Filter] = []
     for element in elements:
@@ -77,8 +79,10 @@ def condition_of(value: Var, elements: Sequence[Element]) -> Condition:
             filters.append(element)
             continue
         triple: Element = element
-        if isinstance(element, Maybe) and len(element.group.elements) == 1:
-            triple = element.group.elements[0]
+        if isinstance(element, Maybe):
+            if _is_optional_day(element):
+                continue  # looked at below
+            raise _refused(element, "what is optional is no condition")
         if not isinstance(triple, Triple) or not isinstance(triple.predicate, Iri):
             raise _refused(element, "it is not a condition on a value")
         if triple.predicate in said:
@@ -86,15 +90,28 @@ def condition_of(value: Var, elements: Sequence[Element]) -> Condition:
         said[triple.predicate] = triple.object
     if len(filters) > 1:
         raise _refused(filters[1], "KoPL compares a value once; a chain is about several facts")
-    if YEAR in said and isinstance(said[YEAR], Var) and isinstance(said.get(DAY), Var):
+    if any(isinstance(element, Maybe) for element in elements):
         return _against_day(value, elements, filters)
     if not filters:
+        number = said.get(VALUE)
+        if isinstance(number, Literal) and number.datatype not in (None, DOUBLE):
+            raise _refused(elements[0], "the numbers of the encoding are xsd:double")
         return Condition((_constant(said, elements),))
     compared = [verb for verb, what in said.items() if isinstance(what, Var)]
     if len(compared) != 1:
         raise _refused(filters[0], "one number, year or day is to be compared")
     operator, constant = _comparison(filters[0], said[compared[0]])
     return Condition((_constant({**said, compared[0]: constant}, elements),), operator)
+
+
+def is_plain(literal: Literal) -> bool:
+    """Whether a literal is a text of no other type and no language."""
+    return literal.datatype is None and literal.language is None
+
+
+def _is_optional_day(element: Maybe) -> bool:
+    only = element.group.elements[0] if len(element.group.elements) == 1 else None
+    return isinstance(only, Triple) and only.predicate == DAY and isinstance(only.object, Var)
 
 
 def _comparison(element: Filter, variable: Term) -> tuple[Operator, Literal]:
@@ -113,15 +130,21 @@ def _constant(said: dict[Iri, Term], elements: Sequence[Element]) -> Value:
     literals = {verb: what for verb, what in said.items() if isinstance(what, Literal)}
     try:
         if len(literals) == len(said):
-            if verbs == {VALUE} and literals[VALUE].datatype is None:
+            if verbs == {VALUE} and is_plain(literals[VALUE]):
                 return literals[VALUE].text
             if verbs == {VALUE, UNIT} and literals[VALUE].datatype in _NUMBERS:
                 number = read_quantity(literals[VALUE].text).number
-                return Quantity(number, literals[UNIT].text)
+                if is_plain(literals[UNIT]):
+                    return Quantity(number, literals[UNIT].text)
+            # As the encoding writes them: other spellings find nothing in a graph.
             if verbs == {YEAR} and literals[YEAR].datatype == INTEGER:
-                return Year(int(literals[YEAR].text))
+                year = read_year(literals[YEAR].text)
+                if str(year) == literals[YEAR].text:
+                    return year
             if verbs == {DAY} and literals[DAY].datatype == DATE:
-                return read_time(literals[DAY].text)
+                day = read_time(literals[DAY].text)
+                if isinstance(day, Date) and str(day) == literals[DAY].text:
+                    return day
     except (ValueReadError, ValueError) as error:
         raise _refused(elements[0], str(error)) from None
     reason = "it is not equality with, or a comparison with, one constant"

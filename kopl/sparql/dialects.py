@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeGuard
 
 from kopl.sparql.ast import (
+    Aggregate,
     Apply,
     Ask,
     Element,
+    Expression,
     Filter,
     Group,
     Literal,
@@ -23,7 +26,8 @@ from kopl.sparql.ast import (
 )
 from kopl.sparql.encoding import VALUE_VARS
 from kopl.sparql.engine import Dialect
-from kopl.sparql.order import Statistics, in_order, laterally
+from kopl.sparql.order import in_order, laterally
+from kopl.sparql.statistics import Statistics
 
 # Where the digits of a number come back, for engines that print doubles cut short.
 DIGITS = Var("value_digits")
@@ -59,12 +63,28 @@ def _is_long(query: Query) -> bool:
 
 def _with_digits(query: Query) -> Query:
     """The query asking for numbers as text too."""
-    value = VALUE_VARS[0]
-    if isinstance(query, Ask) or value not in query.variables:
+    if isinstance(query, Ask):
         return query
-    digits = Apply("bif:sprintf", (Literal("%.17g"), value))
-    text = Apply("IF", (Apply("bif:isnumeric", (value,)), digits, Literal("")))
-    return replace(query, items=(*query.items, Named(text, DIGITS)))
+    if VALUE_VARS[0] in query.variables:
+        return replace(query, items=(*query.items, Named(_digits(VALUE_VARS[0]), DIGITS)))
+    extremes = [item.variable for item in query.items if _is_extreme(item)]
+    if len(extremes) == 1:
+        # Inside a query with an aggregate its compiler fails at the function.
+        items: tuple[Var | Named, ...]
+        items = (*query.variables, Named(_digits(extremes[0]), DIGITS))
+        return Select(items, Group((SubSelect(query),)))
+    return query
+
+
+def _is_extreme(item: Var | Named) -> TypeGuard[Named]:
+    if isinstance(item, Var) or not isinstance(item.expression, Aggregate):
+        return False
+    return item.expression.function in ("MAX", "MIN")
+
+
+def _digits(number: Var) -> Expression:
+    text = Apply("bif:sprintf", (Literal("%.17g"), number))
+    return Apply("IF", (Apply("bif:isnumeric", (number,)), text, Literal("")))
 
 
 def _one_by_one(group: Group) -> Group:

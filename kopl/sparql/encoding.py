@@ -118,6 +118,8 @@ class Encoding:
 
     # The styles that a query can be written in.
     styles: ClassVar[tuple[str, ...]] = ("exact", "data")
+    # Whether the statistics of a knowledge base tell how many triples a pattern has.
+    counted: ClassVar[bool] = True
 
     # --- nodes ----------------------------------------------------------------------------
 
@@ -182,6 +184,10 @@ class Encoding:
         """The value is a quantity: its unit and its number."""
         return [Triple(value, UNIT, unit), Triple(value, VALUE, number)]
 
+    def equal_quantity(self, value: Var, unit: Var, number: Var) -> list[Element]:
+        """The value is a quantity of the unit and number that the two variables have already."""
+        return self.quantity(value, unit, number)
+
     def printed(self, value: Var, types: Collection[str] | None = None) -> list[Element]:
         """Everything of which the value's printed form is made, in `VALUE_VARS`.
 
@@ -209,7 +215,9 @@ class Encoding:
         """What a node or a value denotes: its name, or what its printed form is made of."""
         text, _, year, _ = VALUE_VARS
         named = [Maybe(Group(tuple(self.named(asked, name))))]
-        return [*named, *self._parts(asked), Filter(_any_bound((name, text, year)))]
+        bound = _any_bound((name, text, year))
+        literal = Apply("ISLITERAL", (asked,))
+        return [*named, *self._parts(asked), Filter(AnyOf((bound, literal)))]
 
     def _parts(self, value: Var) -> list[Element]:
         # A UNION of texts and times says the same, but Virtuoso multiplies unions out.

@@ -21,13 +21,15 @@ class Dialect:
     that they must be asked for as text. ``graph``: the named graph to query, None for the default.
     ``joins``: how it is made to join patterns in our order: "own" (it is not), "lateral" (groups of
     SEP 6: Oxigraph), "in braces" (rdflib), "long as written" (a pragma, where a query is so long
-    that the engine's own search for an order takes seconds: Virtuoso).
+    that the engine's own search for an order takes seconds: Virtuoso). ``steps``: a query inside of
+    another is asked for first (`kopl.sparql.steps`).
     """
 
     base: str | None = None
     digits: bool = False
     graph: str | None = None
     joins: Joins = "own"
+    steps: bool = False
 
 
 class Engine(Protocol):

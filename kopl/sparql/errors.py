@@ -17,6 +17,10 @@ class QueryReadError(SparqlError):
     kind = "sparql syntax"
 
 
+class QueryTooDeepError(QueryReadError):
+    """A query that is nested deeper than any program; no engine is asked, as some end at such."""
+
+
 class NotInKoplError(SparqlError):
     """A query that no KoPL program says; the message gives the part and the reason."""
 

@@ -11,8 +11,10 @@ from kb.errors import KoplError, ValueReadError
 from kb.iri import decode
 from kb.values import NO_UNIT, Quantity, Value, Year, read_time
 from kb.valuetable import time_code
+from kopl.errors import ProgramError
 from kopl.executor import Program, Result
 from kopl.sparql.ast import (
+    Aggregate,
     Ask,
     Brackets,
     Element,
@@ -31,11 +33,18 @@ from kopl.sparql.ast import (
 from kopl.sparql.dialects import DIGITS, pragma, prepared
 from kopl.sparql.encoding import VALUE_VARS, Encoding, Names
 from kopl.sparql.engine import Answer, Dialect, Engine
-from kopl.sparql.errors import NotUnderstoodError, QueryReadError
+from kopl.sparql.errors import NotUnderstoodError, QueryReadError, QueryTooDeepError
 from kopl.sparql.from_kopl import COUNT, NODE_NAME, RELATION, translate
-from kopl.sparql.order import Statistics
+from kopl.sparql.statistics import Statistics
+from kopl.sparql.steps import first_step, second_step
 from kopl.sparql.text import read, with_prologue, write
 from kopl.text import read as read_program
+
+# Seconds for a text that is not of the subset, where no time limit is set.
+LONGEST = 3600.0
+
+# A literal that a query asks for itself.
+PLAIN = Var("plain")
 
 
 class SparqlExecutor:
@@ -55,7 +64,7 @@ class SparqlExecutor:
     ) -> None:
         self.engine, self.kb, self.timeout = engine, kb, timeout
         self.encoding = encoding or Encoding()
-        self._statistics = Statistics(kb)
+        self._statistics = Statistics(kb if self.encoding.counted else None)
 
     def run(self, program: Program) -> Result:
         """The denotation of a program, by its translation.
@@ -68,9 +77,15 @@ class SparqlExecutor:
         denotation = self.denotation(query)
         return Result(call, denotation, (time.perf_counter() - begin) * 1000, None, self.kb)
 
-    def run_many(self, programs: Iterable[Program]) -> Iterator[Result | KoplError]:
-        """The results in order; a program that fails gives its error."""
+    def run_many(self, programs: Iterable[Program | ProgramError]) -> Iterator[Result | KoplError]:
+        """The results in order; a program that fails gives its error and the rest go on.
+
+        An error in place of a program (one that a reader met) is handed on.
+        """
         for program in programs:
+            if isinstance(program, ProgramError):
+                yield program
+                continue
             try:
                 yield self.run(program)
             except KoplError as error:
@@ -98,13 +113,27 @@ class SparqlExecutor:
         tree: Query
         try:
             tree = read(query, base=dialect.base) if isinstance(query, str) else query
+        except QueryTooDeepError:
+            raise
         except QueryReadError:
-            # Not of the subset: the engine may know better.
+            # Not of the subset: the engine may know better. Oxigraph ends at some texts, together
+            # with its process, so that with a time limit this is another one.
             text = with_prologue(str(query), dialect.base)
-            return self.engine.query(text, timeout=self.timeout)
+            return self.engine.query(text, timeout=self.timeout or LONGEST)
         with deep_recursion():
-            tree = prepared(tree, dialect, self._statistics)
-            text = pragma(tree, dialect) + write(tree, base=dialect.base, prologue=True)
+            return self._answer(tree)
+
+    def _answer(self, query: Query) -> Answer:
+        dialect = self.engine.dialect
+        first = first_step(query) if dialect.steps else None
+        if first is not None and isinstance(query, Select):
+            rest = second_step(query, first, self._answer(first.query))
+            if isinstance(rest, Select):
+                return self._answer(rest)
+            if rest is not None:
+                return rest
+        query = prepared(query, dialect, self._statistics)
+        text = pragma(query, dialect) + write(query, base=dialect.base, prologue=True)
         return self.engine.query(text, timeout=self.timeout)
 
     def close(self) -> None:
@@ -123,37 +152,48 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
     several things.
     """
     encoding = encoding or Encoding()
-    if isinstance(query, Ask):
-        return query
-    if set(query.variables) <= {NODE_NAME, RELATION, COUNT, *VALUE_VARS} and _prints(
-        query, encoding
-    ):
+    if isinstance(query, Ask) or _prints(query, encoding):
         return query
     if len(query.items) != 1:
         raise QueryReadError("a query with one variable is expected: only that is an answer")
     item = query.items[0]
     if isinstance(item, Named):
-        return replace(query, items=(Named(item.expression, COUNT),))
+        counts = isinstance(item.expression, Aggregate) and item.expression.function == "COUNT"
+        if counts and not query.group_by and query.having is None:
+            return replace(query, items=(Named(item.expression, COUNT),))
+    asked = item.variable if isinstance(item, Named) else item
+    # Whatever the query calls its variables, ours have their own names.
     names = Names(variables(query))
-    if any(_has_verb(part, item) for part in walk(query.where)):
-        renaming = {item: RELATION}
-        return _renaming(query, renaming)
-    taken = {var: names.fresh("x") for var in (NODE_NAME, *VALUE_VARS) if var in variables(query)}
-    query = _renaming(query, taken)
-    asked = taken.get(item, item)
-    fetch = encoding.denoted(asked, NODE_NAME)
+    own = (NODE_NAME, RELATION, COUNT, PLAIN, *VALUE_VARS)
+    query = _renaming(query, {var: names.fresh("x") for var in own if var in variables(query)})
+    item = query.items[0]
+    asked = item.variable if isinstance(item, Named) else item
+    if any(_has_verb(part, asked) for part in walk(query.where)):
+        return _renaming(query, {asked: RELATION})
     inner: tuple[Element, ...] = query.where.elements
-    if query.order_by or query.limit is not None or query.group_by:
+    grouped = query.group_by or query.having is not None
+    if query.order_by or query.limit is not None or grouped or isinstance(item, Named):
         inner = (SubSelect(query),)
-    return Select((NODE_NAME, *VALUE_VARS), Group((*inner, *fetch)), distinct=True)
+    fetch = (*encoding.denoted(asked, NODE_NAME),)
+    items: tuple[Var | Named, ...] = (Named(asked, PLAIN), NODE_NAME, *VALUE_VARS)
+    return Select(items, Group((*inner, *fetch)), distinct=True)
 
 
 def _prints(query: Select, encoding: Encoding) -> bool:
     """Whether the query has the form that exact translations have: it asks for no nodes."""
     asked = query.variables
-    if asked in ((NODE_NAME,), VALUE_VARS, (NODE_NAME, *VALUE_VARS)):
+    if asked == (COUNT,):
+        only = query.items[0]
+        return isinstance(only, Named) and isinstance(only.expression, Aggregate)
+    if query.order_by or query.limit is not None or query.group_by or query.having is not None:
+        return False
+    if asked == (RELATION,):
+        return any(_has_verb(part, RELATION) for part in walk(query.where)) or not isinstance(
+            encoding, Encoding
+        )
+    if asked in ((NODE_NAME,), VALUE_VARS):
         return any(encoding.prints(part, var) for part in walk(query.where) for var in asked)
-    return asked in ((RELATION,), (COUNT,))
+    return False
 
 
 def _has_verb(part: object, var: Var) -> bool:
@@ -191,6 +231,8 @@ def strings_of(answer: Answer, dialect: Dialect | None = None) -> list[str]:
                 names.add(cell["value"])
             elif (value := _value(row)) is not None:
                 values.add(value)
+            elif (cell := row.get(PLAIN.name)) is not None and "literal" in cell["type"]:
+                values.add(_plain(cell))
     except (KeyError, TypeError, AttributeError, ValueError, ValueReadError) as error:
         raise NotUnderstoodError(f"the answer is not of the form asked for: {error}") from error
     printed = [str(value) for value in sorted(values, key=_place)]
@@ -217,6 +259,14 @@ def _value(row: dict[str, dict[str, str]]) -> Value | None:
     if date is not None:
         return read_time(date["value"])
     return Year(int(year["value"])) if year is not None else None
+
+
+def _plain(cell: dict[str, str]) -> Value:
+    """The value of a literal that is asked for itself; numbers have no unit."""
+    kind = cell.get("datatype", "").rpartition("#")[2]
+    if kind in ("double", "float", "decimal", "integer"):
+        return Quantity(float(cell["value"]))
+    return cell["value"]
 
 
 def _place(value: Value) -> tuple[object, ...]:

@@ -394,7 +394,7 @@ def _superlative(out: Emitter, sides: list[Description], key: str, largest: bool
             SubSelect(best),
             *out.describe(together, node, bound=True),
             *out.encoding.attribute(node, key, value),
-            *out.encoding.quantity(value, unit, extreme),
+            *out.encoding.equal_quantity(value, unit, extreme),
             *out.encoding.named(node, NODE_NAME),
         ],
     )

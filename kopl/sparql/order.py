@@ -9,12 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any
 
-import numpy as np
-
-from kb import KnowledgeBase
+from kb.errors import KoplError
 from kb.iri import decode
 from kb.values import Condition, Quantity, Year, read_quantity, read_time
 from kopl.sparql.ast import (
@@ -48,10 +44,10 @@ from kopl.sparql.encoding import (
     UNIT,
     VALUE,
     YEAR,
+    Names,
 )
-
-# Guesses where no knowledge base is at hand.
-_MANY, _SOME, _FEW = 1e5, 1e3, 4.0
+from kopl.sparql.shape import is_orderless
+from kopl.sparql.statistics import MANY, SOME, Statistics
 
 
 def in_order(query: Query, statistics: Statistics) -> Query:
@@ -66,163 +62,10 @@ def laterally(query: Query, statistics: Statistics) -> Query:
 
 
 def _applied(query: Query, orderer: _Orderer) -> Query:
+    if not is_orderless(query.where):
+        return query
+    orderer.names = Names(variables(query))
     return replace(query, where=orderer.group(query.where, frozenset()))
-
-
-class Statistics:
-    """How many rows a pattern gives; of a knowledge base, or guesses."""
-
-    def __init__(self, kb: KnowledgeBase | None = None) -> None:
-        self.kb = kb
-        self._fans: dict[str, tuple[float, float, float]] = {}
-
-    def named(self, name: str) -> float:
-        """How many nodes have the name."""
-        return float(len(self.kb.named(name))) if self.kb is not None else 1.0
-
-    def instances(self, concept: str | None) -> float:
-        """How many entities are instances of a concept (of that name, or of any one)."""
-        if self.kb is None:
-            return _SOME
-        if concept is not None:
-            return float(len(self.kb.instances_of(concept)))
-        return len(self.kb.arrays["member"]) / max(1, self.kb.concept_count)
-
-    @property
-    def entities(self) -> float:
-        """How many entities there are."""
-        return float(self.kb.entity_count) if self.kb is not None else _MANY
-
-    @property
-    def concepts_of_one(self) -> float:
-        """Of how many concepts an entity is an instance."""
-        if self.kb is None:
-            return _FEW
-        return len(self.kb.arrays["member"]) / max(1, self.kb.entity_count)
-
-    @property
-    def facts_of_one(self) -> float:
-        """How many relational facts a node has at one of its ends."""
-        if self.kb is None:
-            return _FEW
-        return len(self.kb.relational) / max(1, self.kb.node_count)
-
-    def predicate(self, text: str) -> tuple[float, float, float]:
-        """Of a key or relation: its triples, its triples of one subject, and of one object."""
-        found = self._fans.get(text)
-        if found is None:
-            found = self._fans[text] = self._count(text)
-        return found
-
-    def _count(self, text: str) -> tuple[float, float, float]:
-        if self.kb is None:
-            return (_SOME, _FEW, _FEW)
-        total, subjects, objects = 0.0, 0.0, 0.0
-        key, relation = self.kb.key_number(text), self.kb.relation_number(text)
-        if relation >= 0:
-            facts = self.kb.relational.of_predicate(relation)
-            total += len(facts)
-            subjects += len(np.unique(self.kb.relational.subject[facts]))
-            objects += len(np.unique(self.kb.relational.object[facts]))
-        if key >= 0:
-            facts = self.kb.literals.of_predicate(key)
-            total += len(facts)
-            subjects += len(np.unique(self.kb.literals.subject[facts]))
-            objects += len(facts)  # each has a value node of its own
-            of_qualifiers = float(self._qualifiers_of_key[key])
-            total += of_qualifiers
-            subjects += of_qualifiers
-            objects += of_qualifiers
-        return (total, total / max(1.0, subjects), total / max(1.0, objects))
-
-    def is_literal(self, text: str) -> bool:
-        """Whether facts of this name are known to lead to values, never to nodes."""
-        if self.kb is None:
-            return False
-        return self.kb.relation_number(text) < 0 and self.kb.key_number(text) >= 0
-
-    def values(self, condition: Condition) -> float:
-        """How many value nodes satisfy a condition."""
-        if self.kb is None:
-            return _SOME
-        ends = self._value_nodes_before
-        return float(
-            sum(ends[high] - ends[low] for low, high in self.kb.values.intervals(condition))
-        )
-
-    @property
-    def value_nodes(self) -> float:
-        """How many value nodes there are."""
-        return float(self._value_nodes_before[-1]) if self.kb is not None else _MANY
-
-    def nodes_of_one_number(self, key: str) -> float:
-        """How many value nodes have the number of a quantity of the key, on average.
-
-        Nodes of other units and keys count: their numbers are the same.
-        """
-        number = self.kb.key_number(key) if self.kb is not None else -1
-        if self.kb is None or number < 0:
-            return _FEW
-        values = np.unique(self.kb.literals.object[self.kb.literals.of_predicate(number)])
-        values = values[self.kb.values.is_quantity(values)] - self.kb.values.first_quantity
-        return float(self._nodes_of_number[values].mean()) if len(values) else _FEW
-
-    @cached_property
-    def _nodes_of_number(self) -> Any:
-        """For each quantity how many value nodes have its number, in any unit."""
-        assert self.kb is not None
-        ends = self._value_nodes_before
-        first = self.kb.values.first_quantity
-        counts = np.diff(ends)[first : self.kb.values.first_time]
-        numbers = np.asarray(self.kb.arrays["value_number"])
-        _, same = np.unique(numbers, return_inverse=True)
-        return np.bincount(same, weights=counts)[same] if len(same) else counts
-
-    @cached_property
-    def _set_uses(self) -> Any:
-        """How many facts have each qualifier set."""
-        assert self.kb is not None
-        sets = len(self.kb.arrays["qualifier_starts"]) - 1
-        uses: Any = np.bincount(self.kb.literals.qualifiers, minlength=sets)
-        uses += np.bincount(self.kb.relational.qualifiers, minlength=sets)
-        return uses
-
-    @cached_property
-    def _pair_uses(self) -> Any:
-        """How many facts have each (key, value) pair of the qualifier sets' columns."""
-        assert self.kb is not None
-        return np.repeat(self._set_uses, np.diff(self.kb.arrays["qualifier_starts"]))
-
-    @cached_property
-    def _qualifiers_of_key(self) -> Any:
-        assert self.kb is not None
-        keys, _ = self.kb.qualifier_sets.columns()
-        return np.bincount(keys, weights=self._pair_uses, minlength=len(self.kb.keys))
-
-    @property
-    def facts(self) -> float:
-        """How many facts there are."""
-        if self.kb is None:
-            return _MANY
-        return float(len(self.kb.relational) + len(self.kb.literals))
-
-    def qualifiers(self, key: str) -> float:
-        """How many qualifier values there are of a key."""
-        if self.kb is None:
-            return _SOME
-        number = self.kb.key_number(key)
-        return float(self._qualifiers_of_key[number]) if number >= 0 else 0.0
-
-    @cached_property
-    def _value_nodes_before(self) -> Any:
-        """For each value number how many value nodes have a smaller one."""
-        assert self.kb is not None
-        size = len(self.kb.values)
-        _, values = self.kb.qualifier_sets.columns()
-        counts = np.bincount(self.kb.literals.object, minlength=size).astype(np.float64)
-        counts += np.bincount(values, weights=self._pair_uses, minlength=size)
-        ends: Any = np.concatenate(([0], np.cumsum(counts)))
-        return ends
 
 
 @dataclass
@@ -257,11 +100,13 @@ class _Known:
 class _Orderer:
     def __init__(self, statistics: Statistics, *, lateral: bool) -> None:
         self.statistics, self.lateral = statistics, lateral
-        self._facts = 0
+        self.names = Names()
 
     def group(self, group: Group, bound: frozenset[Var]) -> Group:
         """The group in order, when these variables have values already."""
-        elements = [part for e in _flat(group.elements) for part in self._opened(e)]
+        flat = list(_flat(group.elements))
+        said = {(e.subject, e.predicate, e.object) for e in flat if isinstance(e, Triple)}
+        elements = [part for e in flat for part in self._opened(e, said)]
         known = _Known.of(elements)
         late = [e for e in elements if isinstance(e, Bind)]
         filters = [e for e in elements if isinstance(e, Filter)]
@@ -286,19 +131,19 @@ class _Orderer:
             steps.append(step)
         return Group((*self._joined(steps), *maybes, *filters, *late))
 
-    def _opened(self, element: Element) -> list[Element]:
+    def _opened(self, element: Element, said: set[tuple[Term, Term, Term]]) -> list[Element]:
         """A node in brackets as triples of a variable, so that each of them has its place."""
         if not isinstance(element, Brackets):
             return [element]
-        self._facts += 1
-        fact = Var(f"fact_{self._facts}")
-        inside = dict(element.inside)
-        if self.statistics.is_literal(_text(inside.get(FACT_R, fact))):
-            # A value node belongs to one fact: its head and key need not be looked at.
-            inside.pop(FACT_H, None)
-            inside.pop(FACT_R, None)
-        pairs = (*inside.items(), *element.outside)
-        return [Triple(fact, verb, what) for verb, what in pairs]
+        fact = self.names.fresh("fact")
+        pairs = [*element.inside, *element.outside]
+        ends = dict(pairs)
+        head, verb, tail = (ends.get(end, fact) for end in (FACT_H, FACT_R, FACT_T))
+        once = len(ends) == len(pairs)
+        if once and (head, verb, tail) in said and self.statistics.is_literal(_text(verb)):
+            # A value node belongs to one fact: its head and key, said outside, are not looked at.
+            pairs = [pair for pair in pairs if pair[0] not in (FACT_H, FACT_R)]
+        return [Triple(fact, *pair) for pair in pairs]
 
     def _joined(self, steps: list[list[Element]]) -> list[Element]:
         if not self.lateral:
@@ -328,11 +173,11 @@ class _Orderer:
             return 0.0  # it gives one row, and is independent of what is there
         if isinstance(element, Union):
             return sum(self._group(branch, have) for branch in element.branches)
-        return _SOME
+        return SOME
 
     def _group(self, group: Group, have: set[Var]) -> float:
         """How many rows a branch gives for one row: greedily, as it will be joined."""
-        parts = [part for e in _flat(group.elements) for part in self._opened(e)]
+        parts = [part for e in _flat(group.elements) for part in self._opened(e, set())]
         elements = [e for e in parts if not isinstance(e, Filter | Maybe | Bind)]
         known, have, rows, most = _Known.of(elements), set(have), 1.0, 1.0
         while elements:
@@ -368,7 +213,7 @@ class _Orderer:
         if isinstance(verb, Var):
             if has_subject and has_object:
                 return 0.5
-            return statistics.facts_of_one if has_subject or has_object else _MANY**2
+            return statistics.facts_of_one if has_subject or has_object else MANY**2
         if verb in (FACT_H, FACT_R, FACT_T, REIFIES) or subject in known.facts:
             return self._of_fact(triple, has_subject, has_object, have, known)
         total, of_subject, of_object = statistics.predicate(_text(verb))
@@ -384,6 +229,14 @@ class _Orderer:
             return statistics.nodes_of_one_number(known.keys.get(triple.subject, ""))
         if not isinstance(what, Literal) or triple.predicate == UNIT:
             return everything
+        try:
+            condition = self._condition(triple, what, known)
+        except (KoplError, ValueError):  # no value that a graph of ours has
+            return 0.0
+        return statistics.values(condition) if condition is not None else everything
+
+    def _condition(self, triple: Triple, what: Literal, known: _Known) -> Condition | None:
+        """The condition that a constant of a triple is."""
         condition = None
         if triple.predicate == VALUE and what.datatype is None:
             condition = Condition((what.text,))
@@ -395,7 +248,7 @@ class _Orderer:
             condition = Condition((Year(int(what.text)),))
         elif triple.predicate == DAY:
             condition = Condition((read_time(what.text),))
-        return statistics.values(condition) if condition is not None else everything
+        return condition
 
     def _of_fact(
         self, triple: Triple, has_fact: bool, has_object: bool, have: set[Var], known: _Known

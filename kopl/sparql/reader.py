@@ -44,7 +44,7 @@ from kopl.sparql.ast import (
     Var,
     deep_recursion,
 )
-from kopl.sparql.errors import QueryReadError
+from kopl.sparql.errors import QueryReadError, QueryTooDeepError
 
 PREFIXES = {"xsd": XSD, "rdf": RDF}
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -213,8 +213,8 @@ class _Reader:
             if not order_by:
                 self._fail("what to order by was expected")
         if self._keyword("LIMIT"):
-            if not self.token.isdigit():
-                self._fail("a number was expected")
+            if not re.fullmatch("[0-9]{1,15}", self.token):
+                self._fail("a number of at most 15 digits was expected")
             limit = int(self._take())
         return Select(
             tuple(items), where, distinct, tuple(group_by), having, tuple(order_by), limit
@@ -255,7 +255,7 @@ class _Reader:
     def _deeper(self) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
-            raise QueryReadError(f"the query is nested more than {_MAX_DEPTH} groups deep")
+            raise QueryTooDeepError(f"the query is nested more than {_MAX_DEPTH} groups deep")
 
     def _element(self, found: list[Element]) -> None:
         """One element, with the dot behind it."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     pass
 
 _LANGUAGE = re.compile(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*")
+_DIGITS = re.compile(r"[+-]?[0-9]+", re.ASCII)
 _FORBIDDEN = re.compile(r'[<>"{}|^`\\\x00-\x20]')
 
 __all__ = ["quoted", "read", "with_prologue", "write", "write_element"]
@@ -78,7 +79,7 @@ def with_prologue(text: str, base: str | None) -> str:
     match = _BASES.match(text)
     own = match[0] if match else ""
     ours = f"BASE <{base}> " if base and "<" not in own else ""
-    return f"{ours}{own}PREFIX xsd: <{XSD}> {text[len(own) :]}"
+    return f"{ours}{own}PREFIX xsd: <{XSD}>\n{text[len(own) :]}"
 
 
 _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -176,7 +177,7 @@ class _Writer:
             return f"{quoted(term.text)}@{term.language}"
         if term.datatype is None:
             return quoted(term.text)
-        if term.datatype == INTEGER:
+        if term.datatype == INTEGER and _DIGITS.fullmatch(term.text):
             return term.text
         if term.datatype.startswith(XSD):
             return f"{quoted(term.text)}^^xsd:{term.datatype[len(XSD) :]}"

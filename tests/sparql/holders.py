@@ -157,11 +157,13 @@ HOLDERS = {
 
 # Days that Virtuoso 7.2 does not keep as they are, or refuses as constants: it counts days by the
 # Julian calendar (docs/servers.md).
-LOST_IN_VIRTUOSO = ("-0001-", "-0004-02-29")
+LOST_IN_VIRTUOSO = ("-0001-",)
+# Numbers so near to others that its MAX and MIN take either (docs/servers.md).
+NEAR_IN_VIRTUOSO = {0.30000000000000004: 0.31}
 
 
 def for_virtuoso(document: dict[str, Any]) -> dict[str, Any]:
-    """The knowledge base with other days in place of those that Virtuoso does not keep."""
+    """The knowledge base without the days and numbers that Virtuoso does not keep apart."""
     document = copy.deepcopy(document)
 
     def visit(at: Any) -> None:
@@ -170,6 +172,8 @@ def for_virtuoso(document: dict[str, Any]) -> dict[str, Any]:
                 text = at["value"].replace("/", "-")
                 if text.startswith(LOST_IN_VIRTUOSO):
                     at["value"] = "-0043-03-14"
+            if at.get("type") == "quantity":
+                at["value"] = NEAR_IN_VIRTUOSO.get(at["value"], at["value"])
             for part in at.values():
                 visit(part)
         elif isinstance(at, list):

@@ -379,7 +379,7 @@ def test_there_and_back(seed: int) -> None:
                 query, _ = translate(program, style, kb=known)  # type: ignore[arg-type]
                 text = write(query)
                 assert read(text) == query
-                back = from_sparql(text)
+                back = from_sparql(text, kb=known)
                 assert Executor(kb).denote(back) == Executor(kb).denote(program), text
                 if known is None:
                     expected = Executor(second).denote(program)

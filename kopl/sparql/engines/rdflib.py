@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     import rdflib
     from pyoxigraph import Store
 
+log = logging.getLogger("kb")
+
+# Facts from which on rdflib is the wrong choice.
+MANY = 50_000
+
 _INSTALL = "install it with: pip install 'kopl-toolkit[sparql]'"
 
 
@@ -38,7 +43,13 @@ class Rdflib:
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Rdflib:
-        """The engine that holds a knowledge base, in memory."""
+        """The engine that holds a knowledge base, in memory; says so when that will take long."""
+        if (facts := len(kb.relational) + len(kb.literals)) > MANY:
+            log.warning(
+                "rdflib's own evaluator is for small graphs; %d facts take minutes to load,"
+                " gigabytes, and seconds a query: the engine oxigraph does not",
+                facts,
+            )
         return cls(graph_of(kb))
 
     def query(self, text: str, *, timeout: float | None = None) -> Answer:

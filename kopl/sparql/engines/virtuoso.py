@@ -57,7 +57,7 @@ class Virtuoso(Endpoint):
     def __init__(self, url: str, *, server_limit: float | None = None, **options: Any) -> None:
         super().__init__(url, **options)
         self.server_limit = server_limit
-        self.dialect = replace(self.dialect, digits=True, joins="long as written")
+        self.dialect = replace(self.dialect, digits=True, joins="long as written", steps=True)
 
     def _fields(self, text: str, limit: float | None) -> list[tuple[str, str]]:
         fields = [*super()._fields(text, limit), ("format", _JSON)]
