@@ -30,6 +30,8 @@ def is_orderless(group: Group, outside: frozenset[Var] = frozenset()) -> bool:
     optional: set[Var] = set()
     required = [e for e in group.elements if not isinstance(e, Filter | Maybe | Bind)]
     of_required = set(variables(tuple(required)))
+    maybes = tuple(e for e in group.elements if isinstance(e, Maybe))
+    of_patterns = of_required | set(variables(maybes)) | outside
     for element in group.elements:
         own = set(variables(element))
         if isinstance(element, Maybe):
@@ -39,8 +41,9 @@ def is_orderless(group: Group, outside: frozenset[Var] = frozenset()) -> bool:
                 return False
             optional |= own - before
         elif isinstance(element, Bind):
-            names = {element.variable}
-            if element is not group.elements[-1] or names & (of_required | optional | outside):
+            # It can wait for the end of the group: what it reads is there, and no pattern joins it.
+            read = set(variables(element.expression))
+            if element.variable in of_patterns or not read & of_patterns <= before | optional:
                 return False
         elif isinstance(element, Filter):
             patterns = tuple(e for e in group.elements if not isinstance(e, Filter))
