@@ -8,14 +8,18 @@ import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError, ReadError
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
     from kopl.executor import Executor
+    from kopl.sparql.encoding import Encoding
+    from kopl.sparql.engine import Engine
     from kopl.sparql.evaluate import SparqlExecutor
+
+log = logging.getLogger("kb")
 
 
 def add_kb(parser: argparse.ArgumentParser, *, option: bool, required: bool = True) -> None:
@@ -48,6 +52,68 @@ def add_endpoint(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_encoding(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the encoding that queries are written for."""
+    group = parser.add_argument_group("for graphs in Wikidata's form")
+    group.add_argument(
+        "--encoding",
+        choices=("kqapro", "wikidata"),
+        default="kqapro",
+        help="how facts are triples: as in KQA Pro (default), or as in Wikidata",
+    )
+    group.add_argument(
+        "--properties",
+        metavar="FILE",
+        help="JSON with the property of each relation and key (kopl sparql properties writes one);"
+        " an endpoint is asked for them otherwise",
+    )
+    group.add_argument("--language", default="en", metavar="TAG", help="of labels (default: en)")
+    group.add_argument(
+        "--no-ranks", action="store_true", help="the graph does not tell deprecated statements"
+    )
+
+
+def wikidata_encoding(arguments: argparse.Namespace, engine: Engine | None = None) -> Encoding:
+    """The encoding of a graph in Wikidata's form, as the arguments describe it.
+
+    Raises KoplError without properties, EngineError when the engine does not give them.
+    """
+    from kopl.sparql.properties import read_properties
+    from kopl.sparql.wikidata import Wikidata
+
+    language, ranks = arguments.language, not arguments.no_ranks
+    if arguments.properties is not None:
+        found = read_properties(arguments.properties)
+        return Wikidata(properties=found, language=language, ranks=ranks)
+    if engine is None:
+        raise KoplError(
+            "--encoding wikidata: say with --properties FILE which property stands for which"
+            " relation or key; kopl sparql properties --endpoint URL writes such a file"
+        )
+    encoding = Wikidata.of(engine, language, ranks=ranks)
+    if not encoding.properties:
+        log.warning("%s: no property has a label in %r there", engine.name, language)
+    return encoding
+
+
+def open_endpoint(address: str, arguments: argparse.Namespace, timeout: float | None) -> Engine:
+    """The endpoint of an address, with the arguments' options."""
+    from kopl.sparql.engines.endpoint import Endpoint
+
+    return Endpoint.open(address, **_endpoint_options(arguments), timeout=timeout)
+
+
+def _endpoint_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "user": arguments.user,
+        "password": os.environ.get("KOPL_SPARQL_PASSWORD"),
+        "auth": arguments.auth,
+        "headers": dict(_header(text) for text in arguments.header),
+        "graph": arguments.graph,
+        "base": arguments.base,
+    }
+
+
 def open_executor(
     name: str,
     arguments: argparse.Namespace,
@@ -69,18 +135,15 @@ def open_executor(
     from kopl.sparql.evaluate import SparqlExecutor
 
     if is_address(name):
-        engine, encoding = attach(
-            name,
-            user=arguments.user,
-            password=os.environ.get("KOPL_SPARQL_PASSWORD"),
-            auth=arguments.auth,
-            headers=dict(_header(text) for text in arguments.header),
-            graph=arguments.graph,
-            base=arguments.base,
-            timeout=timeout,
-        )
+        if getattr(arguments, "encoding", "kqapro") == "wikidata":
+            own = open_endpoint(name, arguments, timeout)
+            encoding = wikidata_encoding(arguments, own)
+            return SparqlExecutor(own, encoding=encoding, timeout=timeout)
+        engine, encoding = attach(name, **_endpoint_options(arguments), timeout=timeout)
         # What it holds may not be what --kb names, so that nothing is left out of its queries.
         return SparqlExecutor(engine, encoding=encoding, timeout=timeout)
+    if getattr(arguments, "encoding", "kqapro") == "wikidata":
+        raise KoplError("--encoding wikidata: of graphs behind an endpoint (http://…)")
     kb = kb or open_kb(arguments)
     return SparqlExecutor(embedded(name, kb), kb=kb, timeout=timeout)
 

@@ -12,7 +12,15 @@ from typing import Any
 
 from kb.errors import KoplError
 from kb.progress import ProgressBar
-from kopl.cli.common import add_endpoint, add_kb, open_executor, open_kb, print_table, seconds
+from kopl.cli.common import (
+    add_encoding,
+    add_endpoint,
+    add_kb,
+    open_executor,
+    open_kb,
+    print_table,
+    seconds,
+)
 from kopl.cli.run import programs_of
 from kopl.errors import ProgramError
 
@@ -34,6 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " compared with the first",
     )
     add_endpoint(parser)
+    add_encoding(parser)
     parser.add_argument("--timeout", type=seconds, metavar="S", help="seconds for one program")
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
 
@@ -50,6 +59,8 @@ class _Tally:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 0 when all engines agree on all programs."""
+    from kopl.sparql.errors import EngineError
+
     names = [name for name in arguments.engines.split(",") if name]
     if len(names) < 2 or len(set(names)) < len(names):
         raise KoplError("--engines: give two or more different engines, separated by commas")
@@ -60,6 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
         for name in names:
             engines[name] = open_executor(name, arguments, timeout=arguments.timeout, kb=kb)
         tallies = _compare(programs, engines, arguments.json)
+    except EngineError as error:
+        print(f"kopl: {error.kind}: {error}", file=sys.stderr)
+        return 1
     finally:
         for engine in engines.values():
             if hasattr(engine, "close"):

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kb.errors import KoplError
 from kopl.cli.common import add_kb, open_kb, positive, print_table, show_warnings
 
 if TYPE_CHECKING:
@@ -71,6 +72,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     export.add_argument("--graph", metavar="IRI", help="the graph that N-Quads name")
     export.add_argument(
         "--terms", action="store_true", help="write facts as triple terms of RDF 1.2"
+    )
+    export.add_argument(
+        "--encoding",
+        choices=("kqapro", "wikidata"),
+        default="kqapro",
+        help="how facts are triples: as in KQA Pro (default), or as in Wikidata (N-Triples only)",
+    )
+    export.add_argument(
+        "--language", default="en", metavar="TAG", help="of labels in Wikidata's form"
     )
     snapshot = action("snapshot", "write a snapshot, which opens at once")
     snapshot.add_argument("out", metavar="OUT", help="the file to write, by custom *.kopl")
@@ -235,9 +245,20 @@ def _export(arguments: argparse.Namespace) -> int:
         form = next((ending for ending in reversed(endings) if ending in ("nt", "ttl", "nq")), None)
     if form is None:
         raise ReadError("say the format with --to, or end FILE in .nt, .ttl or .nq")
+    if arguments.encoding == "wikidata":
+        return _export_wikidata(form, arguments)
     options = {"base": arguments.base, "graph": arguments.graph}
     check_options(form, **options)  # before a big knowledge base is opened in vain
     write_rdf(open_kb(arguments), arguments.out, form, **options, terms=arguments.terms)
+    return 0
+
+
+def _export_wikidata(form: str, arguments: argparse.Namespace) -> int:
+    from kopl.sparql.wikidata_export import write_wikidata
+
+    if form != "nt" or arguments.base or arguments.graph or arguments.terms:
+        raise KoplError("--encoding wikidata: N-Triples, without --base, --graph and --terms")
+    write_wikidata(open_kb(arguments), arguments.out, language=arguments.language)
     return 0
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError, ReadError
 from kopl.cli.common import (
+    add_encoding,
     add_endpoint,
     add_kb,
     open_executor,
@@ -20,7 +21,7 @@ from kopl.cli.common import (
     seconds,
 )
 from kopl.errors import ParseError, ProgramError
-from kopl.sparql.errors import EngineError
+from kopl.sparql.errors import EngineError, SparqlError
 
 if TYPE_CHECKING:
     from kopl.executor import TraceStep
@@ -51,6 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program", nargs="?", metavar="PROGRAM", help="any spelling; '-': standard input; @FILE"
     )
     add_endpoint(parser)
+    add_encoding(parser)
     parser.set_defaults(parser=parser)
 
 
@@ -94,7 +96,7 @@ def _run(executor: Any, text: str | None, arguments: argparse.Namespace) -> int:
         return _run_file(executor, arguments)
     try:
         result = executor.run(text, **({"trace": True} if arguments.trace else {}))
-    except (ProgramError, EngineError) as error:
+    except (ProgramError, SparqlError) as error:
         _print_error(error, arguments.json)
         return 1
     for hint in [] if result.denotation and arguments.json else result.hints:

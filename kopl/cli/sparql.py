@@ -10,17 +10,20 @@ from typing import Any
 
 from kb.errors import KoplError
 from kopl.cli.common import (
+    add_encoding,
     add_endpoint,
     add_kb,
+    open_endpoint,
     open_executor,
     open_kb,
     print_table,
     program_text,
     seconds,
+    show_warnings,
 )
 from kopl.cli.sparql_server import add_serve, add_virtuoso
 
-ACTIONS = ("query", "virtuoso", "serve")
+ACTIONS = ("query", "properties", "virtuoso", "serve")
 
 
 def default_action(arguments: list[str]) -> list[str]:
@@ -46,6 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " query as a program",
     )
     add_endpoint(query)
+    add_encoding(query)
     query.add_argument("--timeout", type=seconds, metavar="S", help="seconds for the query")
     query.add_argument(
         "--rows", action="store_true", help="print the rows of the answer, not its strings"
@@ -53,6 +57,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     query.add_argument("--json", action="store_true", help="print one JSON object")
     query.add_argument("query", metavar="QUERY", help="SPARQL; '-': standard input; @FILE")
     query.set_defaults(handler=_query, parser=query)
+    sentence = "the properties of an endpoint's graph in Wikidata's form, by their labels, as JSON"
+    properties = actions.add_parser("properties", help=sentence, description=sentence + ".")
+    properties.add_argument("--endpoint", metavar="URL", required=True, help="a SPARQL endpoint")
+    add_endpoint(properties)
+    properties.add_argument("--language", default="en", metavar="TAG", help="of labels")
+    properties.add_argument("--timeout", type=seconds, metavar="S", help="seconds for the query")
+    properties.add_argument("-o", "--out", metavar="FILE", help="default: standard output")
+    properties.set_defaults(handler=_properties, parser=properties)
     add_virtuoso(actions)
     add_serve(actions)
 
@@ -66,13 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _query(arguments: argparse.Namespace) -> int:
     if (arguments.kb is None) == (arguments.endpoint is None):
         arguments.parser.error("give either --kb KB or --endpoint URL")
-    from kopl.sparql.engines import is_address
     from kopl.sparql.errors import EngineError, QueryReadError, QueryTooDeepError
     from kopl.sparql.evaluate import SparqlExecutor
 
     text = program_text(arguments.query)
-    if arguments.endpoint is not None and not is_address(arguments.endpoint):
-        raise KoplError(f"{arguments.endpoint!r} is no address of an endpoint (http://…)")
+    if arguments.endpoint is not None:
+        _check_address(arguments.endpoint)
     if arguments.engine == "kopl" and arguments.kb is not None:
         return _by_program(text, arguments)
     try:
@@ -106,6 +117,36 @@ def _query(arguments: argparse.Namespace) -> int:
     if unread is not None:
         print(f"kopl: {unread}; its rows are shown", file=sys.stderr)
     _print_rows(rows, arguments.json)
+    return 0
+
+
+def _check_address(endpoint: str) -> None:
+    from kopl.sparql.engines import is_address
+
+    if not is_address(endpoint):
+        raise KoplError(f"{endpoint!r} is no address of an endpoint (http://…)")
+
+
+def _properties(arguments: argparse.Namespace) -> int:
+    from kb.stream import writing
+    from kopl.sparql.errors import EngineError
+    from kopl.sparql.properties import write_properties
+    from kopl.sparql.wikidata import Wikidata
+
+    _check_address(arguments.endpoint)
+    show_warnings()
+    try:
+        engine = open_endpoint(arguments.endpoint, arguments, arguments.timeout)
+        found = Wikidata.of(engine, arguments.language, timeout=arguments.timeout).properties
+    except EngineError as error:
+        return _failed(error, as_json=False)
+    text = write_properties(found)
+    if arguments.out is None:
+        print(text, end="")
+    else:
+        with writing(arguments.out) as file:
+            file.write(text)
+    print(f"kopl: {len(found)} labels of properties", file=sys.stderr)
     return 0
 
 

@@ -6,7 +6,8 @@ import argparse
 import sys
 from typing import Any
 
-from kopl.cli.common import open_kb, program_text
+from kb.errors import KoplError
+from kopl.cli.common import add_encoding, open_kb, program_text, wikidata_encoding
 from kopl.errors import ProgramError
 from kopl.sparql.errors import SparqlError
 
@@ -42,6 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " base never needs",
     )
     parser.add_argument("--no-cache", action="store_true", help=argparse.SUPPRESS)
+    add_encoding(parser)
     parser.add_argument(
         "program", metavar="PROGRAM", help="any spelling, or SPARQL with --from; '-' or @FILE"
     )
@@ -52,6 +54,10 @@ def run(arguments: argparse.Namespace) -> int:
     from kopl import text
     from kopl.diagram import dot, mermaid
 
+    if arguments.encoding == "wikidata" and (
+        arguments.to != "sparql" or arguments.source != "kopl"
+    ):
+        raise KoplError("--encoding wikidata: only of programs, with --to sparql")
     try:
         given = program_text(arguments.program)
         kb = open_kb(arguments) if arguments.kb else None
@@ -92,7 +98,8 @@ def _print_sparql(program: Any, kb: Any, arguments: argparse.Namespace) -> int:
         from kb.rdf import check_base
 
         check_base(arguments.base)
-    query, differences = translate(program, arguments.style, kb=kb)
+    encoding = wikidata_encoding(arguments) if arguments.encoding == "wikidata" else None
+    query, differences = translate(program, arguments.style, kb=kb, encoding=encoding)
     for reason in differences:
         print(f"kopl: the answer may differ: {reason}", file=sys.stderr)
     print(write(query, base=arguments.base, prologue=arguments.base is not None))

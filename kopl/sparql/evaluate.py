@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -30,6 +31,7 @@ from kopl.sparql.ast import (
     variables,
     walk,
 )
+from kopl.sparql.conditions import OF_VALUES
 from kopl.sparql.dialects import DIGITS, pragma, prepared
 from kopl.sparql.encoding import VALUE_VARS, Encoding, Names
 from kopl.sparql.engine import Answer, Dialect, Engine
@@ -119,7 +121,10 @@ class SparqlExecutor:
             # Not of the subset: the engine may know better. Oxigraph ends at some texts, together
             # with its process, so that with a time limit this is another one.
             text = with_prologue(str(query), dialect.base)
-            return self.engine.query(text, timeout=self.timeout or LONGEST)
+            try:
+                return self.engine.query(text, timeout=self.timeout or LONGEST)
+            except NotUnderstoodError as error:
+                raise NotUnderstoodError(_of_own_text(str(error), str(query), text)) from None
         with deep_recursion():
             return self._answer(tree)
 
@@ -141,6 +146,12 @@ class SparqlExecutor:
         self.engine.close()
 
 
+def _of_own_text(message: str, own: str, sent: str) -> str:
+    """An engine's message with the line of the text as it was given."""
+    lines = sent.count("\n") - own.count("\n")
+    return re.sub(r"(?<= at )(\d+)(?=:\d)", lambda line: str(int(line[1]) - lines), message)
+
+
 # --- what is asked -----------------------------------------------------------------------------
 
 
@@ -152,6 +163,8 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
     several things.
     """
     encoding = encoding or Encoding()
+    if isinstance(query, Select) and len(query.items) > 1:
+        query = _with_our_names(query)
     if isinstance(query, Ask) or _prints(query, encoding):
         return query
     if len(query.items) != 1:
@@ -177,6 +190,25 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
     fetch = (*encoding.denoted(asked, NODE_NAME),)
     items: tuple[Var | Named, ...] = (Named(asked, PLAIN), NODE_NAME, *VALUE_VARS)
     return Select(items, Group((*inner, *fetch)), distinct=True)
+
+
+def _with_our_names(query: Select) -> Select:
+    """The query with our variables for the parts of one value, where it asks for them by others."""
+    names: dict[Var, Var] = {}
+    owners = set()
+    for part in walk(query.where):
+        of_value = isinstance(part, Triple) and part.predicate in OF_VALUES
+        if of_value and isinstance(part.object, Var) and part.object in query.variables:
+            owners.add(part.subject)
+            names[part.object] = VALUE_VARS[OF_VALUES.index(part.predicate)]
+    if len(owners) != 1 or set(names) != set(query.variables):
+        return query
+    if len(set(names.values())) != len(names):
+        return query
+    inside = Names(variables(query))
+    taken = {var: inside.fresh("x") for var in VALUE_VARS if var in variables(query)}
+    found = _renaming(query, {var: names.get(var, other) for var, other in taken.items()} | names)
+    return replace(found, items=VALUE_VARS)
 
 
 def _prints(query: Select, encoding: Encoding) -> bool:

@@ -8,10 +8,10 @@ language. The variable of a value stands for its node, or for its literal where 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, ClassVar, Final
 
 from kb.errors import KoplError
 from kb.values import NO_UNIT, Condition, Quantity, Value, Year
@@ -44,7 +44,8 @@ from kopl.sparql.ast import (
 )
 from kopl.sparql.encoding import VALUE_VARS, Encoding, Names, double, integer
 from kopl.sparql.engine import Engine
-from kopl.sparql.errors import NotUnderstoodError, SparqlError
+from kopl.sparql.errors import NotUnderstoodError
+from kopl.sparql.properties import Properties, Property, PropertyError, called, check_properties
 from kopl.sparql.schema import ValueType
 from kopl.sparql.text import write
 
@@ -67,44 +68,9 @@ TIME, PRECISION = Iri(WIKIBASE + "timeValue"), Iri(WIKIBASE + "timePrecision")
 INSTANCE, SUBCLASS = Iri(PROP + "direct/P31"), Iri(PROP + "direct/P279")
 _YEAR, _DAY = integer(9), integer(11)  # precisions; 10 is a month, which counts as its year
 
-ITEM = "WikibaseItem"
 # Their values are plain literals, which an index finds.
 _PLAIN = frozenset(("String", "ExternalId"))
 _TEXTS = (Iri(XSD + "string"), Iri(RDF + "langString"))
-
-
-class PropertyError(SparqlError):
-    """A relation or key (``text``, by its ``role``) that no property of the graph stands for."""
-
-    kind = "property"
-
-    def __init__(self, text: str, role: str, found: Sequence[Property] = ()) -> None:
-        self.text, self.role = text, role
-        message = f"there is no property for the {role} {text!r}"
-        if found:
-            known = ", ".join(f"{one.id} ({one.datatype})" for one in found)
-            what = "has values and no items" if role == "relation" else "is a relation"
-            message = f"what is called {text!r} {what}, but stands as a {role}: {known}"
-        super().__init__(message)
-
-
-@dataclass(frozen=True, order=True)
-class Property:
-    """A property by its id, and the name of its datatype: "WikibaseItem", "Quantity", "Time" …
-
-    Without a datatype it is used as the place in the program demands.
-    """
-
-    id: str
-    datatype: str | None = None
-
-    @property
-    def leads_to_items(self) -> bool | None:
-        """Whether its values are items; None when that is not known."""
-        return None if self.datatype is None else self.datatype == ITEM
-
-
-Properties: TypeAlias = Mapping[str, "str | Property | Sequence[Property]"]
 
 
 @dataclass(frozen=True)
@@ -129,10 +95,7 @@ class Wikidata(Encoding):
     def __post_init__(self) -> None:
         if not re.fullmatch(r"[A-Za-z]+(?:-[A-Za-z0-9]+)*", self.language):
             raise KoplError(f"{self.language!r} is no language: write a tag such as en or zh-hans")
-        for text in self.properties:
-            for one in self._called(text):
-                if not re.fullmatch(r"P[0-9]+", one.id, re.ASCII):
-                    raise KoplError(f"{one.id!r} is no property: write an id such as P36")
+        check_properties(self.properties)
 
     @classmethod
     def of(
@@ -168,15 +131,9 @@ class Wikidata(Encoding):
 
     # --- properties -----------------------------------------------------------------------
 
-    def _called(self, text: str) -> list[Property]:
-        given = self.properties.get(text, ())
-        if isinstance(given, str):
-            return [Property(given)]
-        return [given] if isinstance(given, Property) else list(given)
-
     def _properties(self, text: str, role: str) -> list[Property]:
         """The properties that a relation, key or qualifier key stands for."""
-        found = self._called(text)
+        found = called(self.properties, text)
         if role != "qualifier key":
             wanted = (role == "relation", None)
             fits = [one for one in found if one.leads_to_items in wanted]
@@ -192,14 +149,14 @@ class Wikidata(Encoding):
         return frozenset(
             _verb(part, one)
             for text in self.properties
-            for one in self._called(text)
+            for one in called(self.properties, text)
             if one.datatype in _PLAIN
             for part in ("statement/", "qualifier/")
         )
 
     def types(self, key: str) -> Collection[ValueType] | None:
         found: set[ValueType] = set()
-        for one in self._called(key):
+        for one in called(self.properties, key):
             if one.datatype is None:
                 return None
             found.add(_TYPES.get(one.datatype, "string"))

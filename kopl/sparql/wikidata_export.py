@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha1
 from itertools import count
+from pathlib import Path
 
 from kb import KnowledgeBase
+from kb.progress import ProgressBar
 from kb.rdf import literal
 from kb.store import QualifierMap
+from kb.stream import writing
 from kb.values import NO_UNIT, Date, Quantity, Value, print_number
 from kopl.sparql.ast import RDF, XSD
+from kopl.sparql.properties import ITEM
 from kopl.sparql.schema import type_of
-from kopl.sparql.wikidata import DATATYPES, ITEM, NO_UNIT_ITEM, PROP, RDFS, WD, WIKIBASE
+from kopl.sparql.wikidata import DATATYPES, NO_UNIT_ITEM, PROP, RDFS, WD, WIKIBASE, Wikidata
 
 STATEMENT, VALUE = WD + "statement/", "http://www.wikidata.org/value/"
 _LINES = 512  # parts of a piece, each with one or more lines
@@ -43,6 +47,18 @@ def wikidata_ntriples(kb: KnowledgeBase, *, language: str = "en") -> Iterator[st
             parts.clear()
     if parts:
         yield "".join(parts)
+
+
+def write_wikidata(kb: KnowledgeBase, path: Path | str, *, language: str = "en") -> None:
+    """Write these N-Triples; compressed when the name ends in .gz, .bz2 or .xz.
+
+    Raises KoplError for what is no language, WriteError for a file that cannot be written.
+    """
+    Wikidata(language=language)
+    with writing(path) as file, ProgressBar(f"writing {Path(path).name}", None) as bar:
+        for number, piece in enumerate(wikidata_ntriples(kb, language=language)):
+            file.write(piece)
+            bar.reach(number)
 
 
 class _Writer:

@@ -29,7 +29,7 @@ from kopl.sparql.ast import (
 )
 from kopl.sparql.encoding import INSTANCE_OF, NAME
 from kopl.sparql.engine import Answer, Dialect
-from kopl.sparql.engines.oxigraph import Oxigraph
+from kopl.sparql.engines.oxigraph import Oxigraph, answer
 from kopl.sparql.errors import EngineError, NotInKoplError, QueryReadError
 from kopl.sparql.evaluate import SparqlExecutor
 from kopl.sparql.from_kopl import translate
@@ -96,6 +96,11 @@ def test_an_order_of_our_own_changes_no_rows(tiny: KnowledgeBase, text: str) -> 
         ('SELECT ?relation { ?x <pred:name> "Paris" . ?relation <capital> ?x }', ["France"]),
         ('SELECT ?relation { ?x <pred:name> "Paris" . ?e ?relation ?x . ?e <pred:kind> ?k }', None),
         ('SELECT ?n { ?e <pred:name> "Paris" . BIND("x" AS ?n) }', ["x"]),
+        (
+            'SELECT ?unit ?y { ?e <pred:name> "France" . ?e <area> ?pv . ?pv <pred:value> ?unit .'
+            " ?pv <pred:unit> ?y }",
+            ["643801 square kilometre"],
+        ),
         ("SELECT (COUNT(DISTINCT ?e) AS ?n) { ?e <capital> ?x } HAVING (COUNT(?e) > 99)", []),
         ('SELECT (COUNT(DISTINCT ?e) AS ?n) { ?e <pred:kind> "entity" }', ["6"]),
     ],
@@ -106,6 +111,18 @@ def test_what_is_asked_for_comes_back(
     """The names of variables decide nothing."""
     found = SparqlExecutor(Oxigraph.of(tiny, memory=True), kb=tiny).denotation(text)
     assert found == expected if expected is not None else "capital" in found
+
+
+def test_a_panic_of_the_engine_is_an_error_of_the_engine() -> None:
+    class PanicException(BaseException):
+        pass
+
+    class Store:
+        def query(self, text: str) -> None:
+            raise PanicException("the comparison is no total order")
+
+    with pytest.raises(EngineError, match="no total order"):
+        answer(Store(), "SELECT ?x { ?x ?y ?z } ORDER BY ?x")
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,8 @@ from kopl.sparql.ast import RDF, XSD, Group, Iri, Literal, Select, Triple, Var
 from kopl.sparql.engines.oxigraph import Oxigraph
 from kopl.sparql.evaluate import SparqlExecutor
 from kopl.sparql.from_kopl import SparqlWarning, to_sparql
-from kopl.sparql.wikidata import PROP, RDFS, WD, WIKIBASE, Property, PropertyError, Wikidata
+from kopl.sparql.properties import Property, PropertyError
+from kopl.sparql.wikidata import PROP, RDFS, WD, WIKIBASE, Wikidata
 from kopl.sparql.wikidata_export import wikidata_ntriples
 from tests.reference.random_kb import random_kb
 from tests.reference.random_program import ProgramSampler

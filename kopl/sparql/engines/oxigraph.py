@@ -9,6 +9,7 @@ import re
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 # Bump when the graph that is written for a knowledge base changes.
 LAYOUT = 1
+# Seconds without a change after which an unfinished store is taken for a killed build's.
+ABANDONED = 3600.0
 
 
 _STRINGS = re.compile(r"""\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>""")
@@ -101,10 +104,15 @@ def answer(store: Store, text: str) -> Answer:
         written = found.serialize(format=ox.QueryResultsFormat.JSON)
     except SyntaxError as error:
         # The rest of the message lists every token that it knows.
-        said = str(error).partition("expected")[0].strip() or str(error)
+        said = str(error).partition("expected")[0].strip(" :") or str(error)
         raise NotUnderstoodError(f"Oxigraph cannot read the query: {said[:200]}") from None
     except (OSError, ValueError) as error:
         raise EngineError(f"Oxigraph could not answer: {error}") from None
+    except BaseException as error:
+        # A panic of its own code is no Exception: ORDER BY of values that have no order.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise EngineError(f"Oxigraph stopped at the query: {error}") from None
     result: Answer = json.loads(written or b"")
     return result
 
@@ -180,6 +188,7 @@ def _beside(folder: Path) -> Iterator[Path]:
     temporary = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
+        _tidy(folder)
         temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         yield temporary
         with contextlib.suppress(OSError):  # another process was first; theirs is the same
@@ -191,6 +200,15 @@ def _beside(folder: Path) -> Iterator[Path]:
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _tidy(folder: Path) -> None:
+    """Remove what killed builds of the folder left."""
+    for left in folder.parent.glob(f".{folder.name}.*"):
+        with contextlib.suppress(OSError):
+            latest = max(path.stat().st_mtime for path in (left, *left.iterdir()))
+            if time.time() - latest > ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)
 
 
 def _pyoxigraph() -> Any:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb.errors import ReadError
+from kb.errors import ReadError, WriteError
 from kb.iri import BASE
 from kopl.sparql.engine import Answer
 from kopl.sparql.engines.endpoint import Endpoint
@@ -213,8 +213,11 @@ class VirtuosoServer:
         if self._lives(state.get("pid", 0)):
             self._kill(state["pid"])  # it runs, but does not answer
         # Virtuoso makes files that everybody may read.
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        (self.folder / "load").mkdir(exist_ok=True)
+        try:
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.folder / "load").mkdir(exist_ok=True)
+        except OSError as error:
+            raise WriteError(f"{self.folder}: cannot be made: {error.strerror}") from None
         given = port is not None and http_port is not None
         for turn in range(1 if given else 3):
             ports = (port or _free_port(), http_port or _free_port())
