@@ -326,6 +326,8 @@ def apart(query: Query) -> Query:
 
     Branches of a union do not share variables with one another, whatever their names.
     """
+    if not any(isinstance(e, Group | Union | SubSelect) for e in query.where.elements):
+        return query
     taken = {var.name for var in variables(query)}
 
     def fresh(var: Var) -> Var:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from kb.iri import decode
 from kb.values import Condition
 from kopl.program import Call
@@ -11,6 +13,7 @@ from kopl.sparql.ast import (
     Iri,
     Literal,
     Query,
+    Term,
     Triple,
     Union,
     Var,
@@ -44,6 +47,20 @@ class Describer:
         self.query = query
         self.seen: set[Var] = set()
 
+    @cached_property
+    def uses(self) -> dict[Var, int]:
+        """How often each variable stands in the query."""
+        return variables(self.query)
+
+    @cached_property
+    def values(self) -> frozenset[Term]:
+        """The nodes of values, by what is said of them."""
+        return frozenset(
+            part.subject
+            for part in walk(self.query)
+            if isinstance(part, Triple) and part.predicate in OF_VALUES
+        )
+
     def edge(self, value: Var, scope: Scope) -> tuple[Triple, str, Qualifiers]:
         """The triple that leads to a value, its key and the fact's qualifiers; all used up."""
         edges = [triple for triple in scope.triples() if triple.object == value]
@@ -67,11 +84,7 @@ class Describer:
         """The conditions on the qualifiers of the fact that a triple says."""
         ends = (edge.subject, edge.predicate, edge.object)
         facts = [fact for fact in scope.facts if (fact.head, fact.predicate, fact.tail) == ends]
-        is_value = any(
-            isinstance(part, Triple) and part.subject == edge.object and part.predicate in OF_VALUES
-            for part in walk(self.query)
-        )
-        if len(facts) > 1 and not is_value:
+        if len(facts) > 1 and edge.object not in self.values:
             raise refused(
                 facts[1].element,
                 "two facts of one relation between two nodes may be meant;"
@@ -123,7 +136,7 @@ class Describer:
 
     def branches(self, node: Var, union: Union) -> list[Description]:
         """What the alternatives say of a node; their other variables are their own."""
-        inside, everywhere = variables(union), variables(self.query)
+        inside, everywhere = variables(union), self.uses
         for var in inside:
             if var != node and inside[var] < everywhere[var]:
                 raise NotInKoplError(
@@ -153,7 +166,7 @@ class Describer:
             scope.drop([triple])
             if isinstance(what, Literal):
                 found.names.append(name_of(what, triple))
-            elif variables(self.query)[variable_of(what, triple)] > 1:
+            elif self.uses[variable_of(what, triple)] > 1:
                 raise refused(triple, "a name is a constant in KoPL")
         elif verb == KIND:
             if what != ENTITY:

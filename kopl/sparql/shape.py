@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kopl.sparql.ast import (
     Bind,
     Brackets,
@@ -18,6 +20,8 @@ from kopl.sparql.ast import (
     walk,
 )
 
+_PLAIN = (Triple, Brackets)
+
 
 def is_orderless(group: Group, outside: frozenset[Var] = frozenset()) -> bool:
     """Whether the patterns of a group may be joined in another order, and groups be opened.
@@ -26,35 +30,52 @@ def is_orderless(group: Group, outside: frozenset[Var] = frozenset()) -> bool:
     by braces, or say something by the place of an OPTIONAL or a BIND. ``outside`` are the
     variables of the groups around it.
     """
-    before: set[Var] = set()
+    elements = group.elements
+    if all(isinstance(element, _PLAIN) for element in elements):
+        return True
+    own = [set(variables(element)) for element in elements]
+    if all(isinstance(element, (*_PLAIN, Filter)) for element in elements):
+        return _filters_see(elements, own)
     optional: set[Var] = set()
-    required = [e for e in group.elements if not isinstance(e, Filter | Maybe | Bind)]
-    of_required = set(variables(tuple(required)))
-    maybes = tuple(e for e in group.elements if isinstance(e, Maybe))
-    of_patterns = of_required | set(variables(maybes)) | outside
-    for element in group.elements:
-        own = set(variables(element))
+    of_required: set[Var] = set()
+    of_patterns: set[Var] = set(outside)
+    for element, names in zip(elements, own, strict=True):
+        if not isinstance(element, Filter | Bind):
+            of_patterns |= names
+            if not isinstance(element, Maybe):
+                of_required |= names
+    before: set[Var] = set()
+    for place, (element, names) in enumerate(zip(elements, own, strict=True)):
         if isinstance(element, Maybe):
             # What it shares with others must be there before it; the rest is its own.
-            shared = own & (of_required | optional | outside)
+            shared = names & (of_required | optional | outside)
             if not shared <= before or not is_orderless(element.group, outside):
                 return False
-            optional |= own - before
+            optional |= names - before
         elif isinstance(element, Bind):
             # It can wait for the end of the group: what it reads is there, and no pattern joins it.
             read = set(variables(element.expression))
             if element.variable in of_patterns or not read & of_patterns <= before | optional:
                 return False
-        elif isinstance(element, Filter):
-            patterns = tuple(e for e in group.elements if not isinstance(e, Filter))
-            if not own <= set(variables(patterns)):
-                return False
+        elif not isinstance(element, Filter):
+            before |= names
+            if not isinstance(element, _PLAIN):
+                others = [other for at, other in enumerate(own) if at != place]
+                if not _inside(element, outside.union(*others)):
+                    return False
+    return _filters_see(elements, own)
+
+
+def _filters_see(elements: Sequence[Element], own: Sequence[set[Var]]) -> bool:
+    """Whether every filter speaks of what is said beside it only."""
+    of_filters: set[Var] = set()
+    of_others: set[Var] = set()
+    for element, names in zip(elements, own, strict=True):
+        if isinstance(element, Filter):
+            of_filters |= names
         else:
-            before |= own
-            others = tuple(e for e in group.elements if e is not element)
-            if not _inside(element, outside | set(variables(others))):
-                return False
-    return True
+            of_others |= names
+    return of_filters <= of_others
 
 
 def _inside(element: Element, outside: frozenset[Var]) -> bool:
