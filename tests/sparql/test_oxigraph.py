@@ -1,0 +1,72 @@
+"""The store on disk: built once, found again, nothing left of builds that were killed."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from kb import KnowledgeBase
+from kb.errors import WriteError
+from kopl.sparql.engines import oxigraph
+from kopl.sparql.engines.oxigraph import Oxigraph, store_folder
+from kopl.sparql.errors import EngineError, NotUnderstoodError
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KOPL_CACHE_DIR", str(tmp_path))
+    return tmp_path / "oxigraph"
+
+
+def test_a_store_is_built_once(
+    tiny: KnowledgeBase, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = store_folder(tiny)
+    assert folder.parent == cache and list(cache.iterdir()) == [folder]
+    monkeypatch.setattr(oxigraph, "build", lambda *_, **__: pytest.fail("built again"))
+    assert store_folder(tiny) == folder
+    assert Oxigraph.of(tiny).query("ASK { ?s ?p ?o }")["boolean"] is True
+
+
+def test_what_killed_builds_left_is_removed(tiny: KnowledgeBase, cache: Path) -> None:
+    name = store_folder(tiny).name
+    for path in sorted((cache / name).rglob("*"), reverse=True):
+        path.unlink()
+    (cache / name).rmdir()
+    old, young, other = (cache / f".{end}" for end in (f"{name}.old", f"{name}.new", "x.old"))
+    for left in (old, young, other):
+        left.mkdir()
+        (left / "part").write_text("unfinished")
+    before = time.time() - 2 * oxigraph.ABANDONED
+    for left in (old, other):
+        os.utime(left / "part", (before, before))
+        os.utime(left, (before, before))
+    store_folder(tiny)
+    assert not old.exists()
+    assert young.exists() and other.exists()  # somebody may be at work there
+
+
+def test_a_cache_that_cannot_be_written(
+    tiny: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KOPL_CACHE_DIR", "/dev/null/cache")
+    with pytest.raises(WriteError, match=r"/dev/null/cache.*KOPL_CACHE_DIR"):
+        store_folder(tiny)
+
+
+def test_no_store(tmp_path: Path) -> None:
+    with pytest.raises(EngineError, match="no Oxigraph store"):
+        Oxigraph.open(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "text", ["ASK { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", "ASK { serVice ?x { } }"]
+)
+def test_other_endpoints_are_not_asked(tiny: KnowledgeBase, text: str) -> None:
+    engine = Oxigraph.of(tiny, memory=True)
+    with pytest.raises(NotUnderstoodError, match="SERVICE"):
+        engine.query(text)
+    assert engine.query('ASK { ?s ?p "SERVICE <x> {}" }')["boolean"] is False
