@@ -155,9 +155,15 @@ class Executor:
     def close(self) -> None:
         """Nothing is held but the knowledge base; engines elsewhere hold processes."""
 
-    def denote(self, program: Program) -> list[str]:
-        """The denotation alone."""
-        return self.run(program).denotation
+    def denote(self, program: Program, shared: dict[Call, Outcome] | None = None) -> list[str]:
+        """The denotation alone.
+
+        ``shared`` keeps what calls gave, for programs that have calls in common; it grows.
+        """
+        if shared is None:
+            return self.run(program).denotation
+        call = read(program, max_depth=self.limits.depth)
+        return self._outcomes(check(call), time.perf_counter(), shared)[-1].strings()
 
     def _outcomes(
         self, steps: list[Step], begin: float, shared: dict[Call, Outcome] | None

@@ -16,11 +16,12 @@ E, F, V, Q = Type.ENTITIES, Type.FACTS, Type.VALUES, Type.QUALIFIER_VALUES
 
 @dataclass(frozen=True, eq=False)
 class Function:
-    """A declaration: functional inputs, textual arguments, output, skill, sentence, example.
+    """A declaration: functional inputs, textual arguments, output, skill, hops, sentence, example.
 
     ``arguments`` pairs each argument's name with its kind. ``skill`` is the column of Table 5 that
-    a program with this function counts in, or None. ``published`` is the name that KQA Pro's files
-    use, where it differs.
+    a program with this function counts in, or None. ``hops``: one for each relation, attribute and
+    qualifier that a call reads, and one for a comparison. ``published`` is the name that KQA Pro's
+    files use, where it differs.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Function:
     arguments: tuple[tuple[str, Kind], ...]
     output: Type
     skill: str | None
+    hops: int
     doc: str
     example: str
     published: str
@@ -60,13 +62,14 @@ def declare(
     *,
     output: Type,
     skill: str | None = None,
+    hops: int = 0,
     doc: str,
     example: str,
     published: str | None = None,
 ) -> Function:
     """Add a function to the language."""
     function = Function(
-        name, tuple(inputs), tuple(arguments), output, skill, doc, example, published or name
+        name, tuple(inputs), tuple(arguments), output, skill, hops, doc, example, published or name
     )
     FUNCTIONS[name] = SPELLINGS[name] = function
     if published:
@@ -110,6 +113,7 @@ FILTER_STR = declare(
     [_KEY, _STRING],
     output=F,
     skill="multi-hop",
+    hops=1,
     doc="The entities with a fact of the key whose value is the string; those facts.",
     example='QueryName(FilterStr(FindAll(), "ISO 3166-1 alpha-2 code", "NO"))',
 )
@@ -119,6 +123,7 @@ FILTER_NUM = declare(
     [_KEY, _NUMBER, _OP],
     output=F,
     skill="multi-hop",
+    hops=1,
     doc="The entities with a quantity of the key, in the same unit, that compares so; those facts.",
     example='QueryName(FilterNum(FindAll(), "area", "300000 square kilometre", ">"))',
 )
@@ -128,6 +133,7 @@ FILTER_YEAR = declare(
     [_KEY, _YEAR, _OP],
     output=F,
     skill="multi-hop",
+    hops=1,
     doc="The entities with a year or day of the key that compares so to the constant; those facts.",
     example='QueryName(FilterYear(FindAll(), "date of independence", "1917", "="))',
 )
@@ -137,6 +143,7 @@ FILTER_DATE = declare(
     [_KEY, _DATE, _OP],
     output=F,
     skill="multi-hop",
+    hops=1,
     doc="The same as FilterYear; by custom the constant is a day.",
     example='QueryName(FilterDate(FindAll(), "date of independence", "1917-12-06", "="))',
 )
@@ -146,6 +153,7 @@ QFILTER_STR = declare(
     [_QKEY, _STRING],
     output=F,
     skill="qualifier",
+    hops=1,
     doc="Of the facts carried, those with a qualifier that is the string; the entities they give.",
     example='QueryName(QFilterStr(Relate(Find("Norway"), "head of state", "forward"), '
     '"position held", "King"))',
@@ -156,6 +164,7 @@ QFILTER_NUM = declare(
     [_QKEY, _NUMBER, _OP],
     output=F,
     skill="qualifier",
+    hops=1,
     doc="Of the facts carried, those with a quantity as qualifier, in the unit, that compares so.",
     example='QueryName(QFilterNum(Relate(Find("Norway"), "shares border with", "forward"), '
     '"length", "700 kilometre", ">"))',
@@ -166,6 +175,7 @@ QFILTER_YEAR = declare(
     [_QKEY, _YEAR, _OP],
     output=F,
     skill="qualifier",
+    hops=1,
     doc="Of the facts carried, those with a year or day as qualifier that compares so.",
     example='QueryName(QFilterYear(Relate(Find("Norway"), "head of state", "forward"), '
     '"start time", "1991", "="))',
@@ -176,6 +186,7 @@ QFILTER_DATE = declare(
     [_QKEY, _DATE, _OP],
     output=F,
     skill="qualifier",
+    hops=1,
     doc="The same as QFilterYear; by custom the constant is a day.",
     example='QueryName(QFilterDate(Relate(Find("Norway"), "head of state", "forward"), '
     '"start time", "1991-01-17", "="))',
@@ -186,6 +197,7 @@ RELATE = declare(
     [("relation", Kind.RELATION), ("direction", Kind.DIRECTION)],
     output=F,
     skill="multi-hop",
+    hops=1,
     doc="From every entity: forward the objects of the relation, backward the subjects; the facts.",
     example='QueryName(Relate(Find("Norway"), "capital", "forward"))',
 )
@@ -231,6 +243,7 @@ QUERY_ATTR = declare(
     [E],
     [_KEY],
     output=V,
+    hops=1,
     doc="The different values of the key.",
     example='QueryAttr(Find("Finland"), "date of independence")',
 )
@@ -240,6 +253,7 @@ QUERY_ATTR_UNDER_CONDITION = declare(
     [_KEY, _QKEY, ("qvalue", Kind.ANY_VALUE)],
     output=V,
     skill="qualifier",
+    hops=2,
     doc="The different values of those facts of the key that have a qualifier equal to the value.",
     example='QueryAttrUnderCondition(Find("Norway"), "population", "point in time", "2007")',
 )
@@ -256,6 +270,7 @@ SELECT_BETWEEN = declare(
     [_KEY, ("op", Kind.COMPARATIVE)],
     output=Type.NAMES,
     skill="comparison",
+    hops=3,
     doc="The name of the entity with the greater or less quantity, in a unit that both sets have.",
     example='SelectBetween(Find("Norway"), Find("Finland"), "area", "greater")',
 )
@@ -265,6 +280,7 @@ SELECT_AMONG = declare(
     [_KEY, ("op", Kind.EXTREME)],
     output=Type.NAMES,
     skill="comparison",
+    hops=2,
     doc="The name of the entity with the extreme quantity, in the unit that most facts have.",
     example='SelectAmong(FilterConcept(FindAll(), "sovereign state"), "area", "largest")',
 )
@@ -274,6 +290,7 @@ VERIFY_STR = declare(
     [_STRING],
     output=Type.TRUTH,
     skill="verify",
+    hops=1,
     doc="Whether some value is the string.",
     example='VerifyStr(QueryAttr(Find("Norway"), "ISO 3166-1 alpha-2 code"), "NO")',
 )
@@ -283,6 +300,7 @@ VERIFY_NUM = declare(
     [_NUMBER, _OP],
     output=Type.TRUTH,
     skill="verify",
+    hops=1,
     doc="Whether some value is a quantity in the unit that compares so.",
     example='VerifyNum(QueryAttr(Find("Norway"), "area"), "300000 square kilometre", ">")',
 )
@@ -292,6 +310,7 @@ VERIFY_YEAR = declare(
     [_YEAR, _OP],
     output=Type.TRUTH,
     skill="verify",
+    hops=1,
     doc="Whether some value is a year or day that compares so.",
     example='VerifyYear(QueryAttr(Find("Finland"), "date of independence"), "1917", "=")',
 )
@@ -301,6 +320,7 @@ VERIFY_DATE = declare(
     [_DATE, _OP],
     output=Type.TRUTH,
     skill="verify",
+    hops=1,
     doc="The same as VerifyYear; by custom the constant is a day.",
     example='VerifyDate(QueryAttr(Find("Finland"), "date of independence"), "1918-01-01", "<")',
 )
@@ -310,6 +330,7 @@ QUERY_ATTR_QUALIFIER = declare(
     [_KEY, ("value", Kind.ANY_VALUE), _QKEY],
     output=Q,
     skill="qualifier",
+    hops=2,
     doc="The different values of the qualifier on facts whose key and value are these.",
     example='QueryAttrQualifier(Find("Norway"), "population", "4627926", "point in time")',
 )
@@ -319,6 +340,7 @@ QUERY_RELATION_QUALIFIER = declare(
     [("relation", Kind.RELATION), _QKEY],
     output=Q,
     skill="qualifier",
+    hops=1,
     doc="The different values of the qualifier on facts of the relation from the first to the "
     "second set.",
     example='QueryRelationQualifier(Find("Norway"), Find("Harald V"), "head of state", '

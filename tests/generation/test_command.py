@@ -31,7 +31,7 @@ def test_to_standard_output(lands_file: str, capsys: pytest.CaptureFixture[str])
     assert main(["generate", "--kb", lands_file, "-n", "5", "-o", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [set(json.loads(line)) for line in lines] == [
-        {"id", "question", "program", "answer", "type"}
+        {"id", "question", "program", "answer", "choices", "type"}
     ] * 5
 
 

@@ -15,7 +15,7 @@ from generation import GenerationError, generate, read_grammar, split
 from generation.constants import constant_for, number_beside
 from generation.english import plural, say
 from generation.grammar import bundled
-from generation.pipeline import names_answer, reads_badly
+from generation.judge import names_answer, reads_badly
 from generation.pools import NoDraw
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares, readings

@@ -1,0 +1,154 @@
+"""Which questions are kept: one answer, no clause too many, no answer given away, none twice."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from generation.clauses import Dropped, without_a_clause
+from generation.derivation import Derivation
+from generation.english import say
+from kb import KnowledgeBase
+from kb.errors import ValueReadError
+from kb.values import read_quantity, read_time
+from kopl.denotation import Outcome
+from kopl.errors import ProgramError
+from kopl.executor import Executor
+from kopl.functions import COUNT, SELECT_BETWEEN
+from kopl.program import Call
+from kopl.types import Type
+
+LONGEST = 45  # words in a question
+BALANCE = 3  # by how many questions "yes" may be ahead of "no", or behind
+# "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
+_STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
+# "represented in in 2024": a preposition left at the end of a clause meets another one.
+_COLLISION = re.compile(r"\b(in|on|of|to|at|by|with|from|for) \1\b")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of a question that passed: its answer, and the ways to drop a clause."""
+
+    answer: str
+    dropped: tuple[Dropped, ...]
+
+
+class Judge:
+    """Decides which questions are kept, and remembers them.
+
+    ``reasons`` counts why candidates were not. ``clauses=False`` keeps questions with clauses that
+    change nothing, as the paper did.
+    """
+
+    def __init__(self, kb: KnowledgeBase, *, clauses: bool = True) -> None:
+        self._executor = Executor(kb, strict=True)
+        self._lenient = Executor(kb)
+        self._clauses = clauses
+        self._questions: set[str] = set()
+        self._programs: set[Call] = set()
+        self._lead = 0  # of yes over no
+        self.reasons: Counter[str] = Counter()
+
+    def denote(self, program: Call) -> list[str]:
+        """What a program denotes; nothing where it has no meaning."""
+        try:
+            return self._lenient.denote(program)
+        except ProgramError:
+            return []
+
+    def verdict(self, derivation: Derivation, question: str) -> Verdict | None:
+        """What is known of a question that is kept, else None."""
+        found, reason = self._look(derivation, question)
+        if found is None:
+            self.reasons[reason] += 1
+            return None
+        self._questions.add(question)
+        self._programs.add(derivation.program)
+        return found
+
+    def _look(self, derivation: Derivation, question: str) -> tuple[Verdict | None, str]:
+        program = derivation.program
+        if question in self._questions or program in self._programs:
+            return None, "seen before"
+        if reads_badly(question):
+            return None, "reads badly"
+        shared: dict[Call, Outcome] = {}
+        singular = [
+            part
+            for part in dict.fromkeys(derivation.singular)
+            if COUNT.inputs[0].accepts(part.function.output)
+        ]
+        try:
+            denotation = self._executor.denote(program, shared)
+            if len(denotation) != 1:
+                return None, "several answers" if denotation else "no answer"
+            if denotation == ["0"] or derivation.intended not in (None, denotation[0]):
+                return None, "another answer"
+            if not all(self._is_one(part, shared) for part in singular):
+                return None, "ambiguous"
+        except ProgramError:  # strict mode: no single winner, several values to verify
+            return None, "several answers"
+        (answer,) = denotation
+        asked = program.function
+        # Yes, no and a number give nothing away; SelectBetween has to name what it chooses from.
+        free = asked.output in (Type.TRUTH, Type.NUMBER) or asked is SELECT_BETWEEN
+        if not free and names_answer(question, answer):
+            return None, "gives the answer away"
+        dropped = tuple(without_a_clause(program))
+        if self._clauses:
+            for way in dropped:
+                if not self._matters(way, denotation, singular, shared):
+                    return None, "a clause too many"
+        if asked.output is Type.TRUTH and not self._keeps_balance(answer):
+            return None, "yes or no ahead"
+        return Verdict(answer, dropped), ""
+
+    def _matters(
+        self, way: Dropped, denotation: list[str], singular: list[Call], shared: dict[Call, Outcome]
+    ) -> bool:
+        """Whether dropping a clause changes the answer, or leaves a description ambiguous."""
+        try:
+            if self._executor.denote(way.program, shared) != denotation:
+                return True
+            left = (way.changed[part] for part in singular if part in way.changed)
+            return not all(self._is_one(part, shared) for part in left)
+        except ProgramError:
+            return True
+
+    def _keeps_balance(self, answer: str) -> bool:
+        """Whether yes and no stay about as frequent with one more; counts it when they do."""
+        lead = self._lead + (1 if answer == "yes" else -1)
+        if abs(lead) > BALANCE:
+            return False
+        self._lead = lead
+        return True
+
+    def _is_one(self, part: Call, shared: dict[Call, Outcome]) -> bool:
+        return self._executor.denote(Call(COUNT, (part,)), shared) == ["1"]
+
+
+def reads_badly(question: str) -> bool:
+    """Whether a question is too long or repeats itself."""
+    long = question.count(" ") >= LONGEST
+    return long or bool(_STUTTER.search(question) or _COLLISION.search(question))
+
+
+def names_answer(question: str, answer: str) -> bool:
+    """Whether the question gives its answer away: holds it as words, in any spelling of ours."""
+    asked, answer = question.casefold(), answer.removeprefix("The ")
+    return any(
+        re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", asked)
+        for text in {answer, *_said(answer)}
+        if text.casefold() in asked
+    )
+
+
+def _said(answer: str) -> Iterator[str]:
+    for read in (read_quantity, read_time):
+        try:
+            yield say(read(answer))
+        except ValueReadError:
+            continue
