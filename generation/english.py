@@ -149,6 +149,9 @@ def plural_unit(unit: str) -> str:
 
 
 def tidy(text: str) -> str:
-    """The text with single blanks and none before a comma, question mark or closing bracket."""
-    text = " ".join(text.split())
+    """The text with single blanks and none before a comma, question mark or closing bracket.
+
+    A comma that closes an apposition stays away at the end of a clause.
+    """
+    text = re.sub(r", *(?=[,?:)]|and |or )", "", " ".join(text.split()))
     return re.sub(r" (?=[,?):])", "", text).replace("( ", "(")

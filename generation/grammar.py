@@ -79,8 +79,9 @@ Text: TypeAlias = tuple["str | Slot", ...]
 class Rule:
     """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
 
-    ``height`` is the length of the shortest derivation that begins with the rule, ``line`` its
-    line in the file and ``lines`` those of its wordings.
+    ``height`` is the length of the shortest derivation that begins with the rule, ``reach`` the
+    functions that derivations from it can have; ``line`` is its line in the file and ``lines``
+    those of its wordings.
     """
 
     left: str
@@ -91,6 +92,7 @@ class Rule:
     strategy: str = ""
     weight: int = 1
     height: int = field(default=0, compare=False)
+    reach: frozenset[Function] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -313,6 +315,14 @@ def variables(part: Part) -> Iterator[Variable]:
         yield from (a for a in part.arguments if isinstance(a, Variable))
 
 
+def functions(part: Part) -> Iterator[Function]:
+    """The functions of a program side, in order."""
+    if isinstance(part, Pattern):
+        for inner in part.inputs:
+            yield from functions(inner)
+        yield part.function
+
+
 def slots(text: Text) -> Iterator[Slot]:
     """The slots of a wording, those inside of slots too."""
     for part in text:
@@ -423,10 +433,32 @@ def _with_heights(rules: Mapping[str, list[Rule]], source: str) -> dict[str, tup
     for rule in (rule for group in rules.values() for rule in group):
         if not _height(rule, heights):
             raise _error(source, rule.line, "what begins with this rule can never end")
+    reach = _reach(rules)
     return {
-        left: tuple(replace(rule, height=_height(rule, heights)) for rule in group)
+        left: tuple(
+            replace(rule, height=_height(rule, heights), reach=_reach_of(rule, reach))
+            for rule in group
+        )
         for left, group in rules.items()
     }
+
+
+def _reach(rules: Mapping[str, list[Rule]]) -> dict[str, frozenset[Function]]:
+    """The functions that derivations from each left side can have."""
+    reach: dict[str, frozenset[Function]] = dict.fromkeys(rules, frozenset())
+    while True:
+        found = {
+            left: frozenset[Function]().union(*(_reach_of(rule, reach) for rule in group))
+            for left, group in rules.items()
+        }
+        if found == reach:
+            return reach
+        reach = found
+
+
+def _reach_of(rule: Rule, reach: Mapping[str, frozenset[Function]]) -> frozenset[Function]:
+    below = (reach[symbol.left] for symbol in symbols(rule.program))
+    return frozenset(functions(rule.program)).union(*below)
 
 
 def _height(rule: Rule, heights: Mapping[str, int]) -> int:

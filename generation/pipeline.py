@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 
+from generation.balance import Balance
 from generation.choices import Choices
-from generation.grammar import ROOT, Grammar, Rule, bundled
+from generation.grammar import Grammar, Rule, bundled
 from generation.judge import Judge
 from generation.lexicon import NoWords
 from generation.pools import NoDraw
@@ -15,6 +16,7 @@ from generation.splits import split
 from kb import KnowledgeBase
 from kb.errors import KoplError
 from kopl.example import Example
+from kopl.functions import Function
 
 __all__ = ["GenerationError", "generate", "split"]
 
@@ -48,16 +50,14 @@ def _generate(
 ) -> Iterator[Example]:
     random = Random(seed)
     sampler = Sampler(kb, grammar, random, levels=levels)
-    judge = Judge(kb)
-    choices = Choices(kb)
-    rules = [rule for rule in grammar.rules[ROOT] if rule.height <= levels]
+    judge, choices, balance = Judge(kb), Choices(kb), Balance(grammar, random)
     for number in range(count):
         example = None
-        while rules and example is None:
-            (rule,) = random.choices(rules, [rule.weight for rule in rules])
-            example = _attempt(sampler, judge, choices, rule, f"{seed}-{number}")
-            if example is None:
-                rules.remove(rule)
+        for rules, wanted in balance.tries():
+            example = _attempt(sampler, judge, choices, rules, wanted, f"{seed}-{number}")
+            if example is not None:
+                balance.count(example.program)
+                break
         if example is None:
             raise GenerationError(
                 f"the knowledge base yields {number} different questions, not {count}; ask for"
@@ -67,12 +67,19 @@ def _generate(
 
 
 def _attempt(
-    sampler: Sampler, judge: Judge, choices: Choices, rule: Rule, id: str
+    sampler: Sampler,
+    judge: Judge,
+    choices: Choices,
+    rules: Sequence[Rule],
+    wanted: Function | None,
+    id: str,
 ) -> Example | None:
-    """An example that begins with a rule, or None when the patience for it is over."""
+    """An example that begins with one of the rules, or None when the patience for it is over."""
+    weights = [rule.weight for rule in rules]
     for _ in range(PATIENCE):
+        (rule,) = sampler.random.choices(rules, weights)
         try:
-            derivation = sampler.sample(rule)
+            derivation = sampler.sample(rule, wanted)
             question = derivation.question(sampler.random)
         except (NoDraw, NoWords):
             continue

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Literal, TypeAlias
 
 from generation.constants import constant_for, draw_operator
 from generation.derivation import Derivation
-from generation.grammar import Grammar, Part, Pattern, Rule, Symbol, Variable
+from generation.grammar import Grammar, Part, Pattern, Rule, Symbol, Variable, functions
 from generation.lexicon import (
     ComparisonWords,
     ConceptWords,
@@ -32,6 +32,8 @@ from kb import KnowledgeBase, Value
 from kb.facts import FactTable
 from kb.values import Operator
 from kopl import functions as f
+from kopl.denotation import Outcome
+from kopl.executor import Executor
 from kopl.functions import Function
 from kopl.program import Call
 
@@ -45,6 +47,7 @@ class Want:
     ``target``: a node that its result must hold (None: any). ``form``: the type of value it must
     have. ``qualified``: its fact must have qualifiers. ``budget``: how many rules may follow one
     another. ``path``: the nodes on the way here, which a description must not come back to.
+    ``namesakes``: a name may be that of several nodes, as something else tells them apart.
     """
 
     target: int | None = None
@@ -52,6 +55,7 @@ class Want:
     qualified: bool = False
     budget: int = 0
     path: tuple[int, ...] = ()
+    namesakes: bool = False
 
     def at(self, target: int | None) -> Want:
         """The same for another target and without asking for a type or qualifiers."""
@@ -121,18 +125,47 @@ class Sampler:
         self.kb, self.grammar, self.random, self.levels = kb, grammar, random, levels
         self.pools = Pools(kb)
         self.lexicon = Lexicon(kb)
+        self._executor = Executor(kb)
+        self._outcomes: dict[Call, Outcome] = {}
+        self._wanted: Function | None = None
 
-    def sample(self, rule: Rule) -> Derivation:
-        """A derivation that begins with the rule; raises NoDraw when this attempt finds none."""
-        return self._derive(rule, Want(budget=self.levels))[0]
+    def sample(self, rule: Rule, wanted: Function | None = None) -> Derivation:
+        """A derivation that begins with the rule; raises NoDraw when this attempt finds none.
+
+        ``wanted`` is a function that is to stand in the program.
+        """
+        self._outcomes.clear()
+        self._wanted = wanted
+        found = self._derive(rule, Want(budget=self.levels))[0]
+        if self._wanted is not None:
+            raise NoDraw
+        return found
+
+    def size(self, call: Call) -> int:
+        """How many elements a call gives; remembered within one attempt."""
+        return self._executor.size(call, self._outcomes)
+
+    def _narrowing(self, call: Call) -> Call:
+        """A call that gives fewer elements than each of its inputs; else raises NoDraw.
+
+        What changes nothing would be a clause too many.
+        """
+        size = self.size(call)
+        if any(self.size(given) == size for given in call.inputs):
+            raise NoDraw
+        return call
 
     def _expand(self, symbol: Symbol, scope: Scope, want: Want) -> Drawn:
         rules = [r for r in self.grammar.rules[symbol.left] if r.height <= want.budget]
+        wanted = self._wanted
+        if wanted is not None and (leading := [r for r in rules if wanted in r.reach]):
+            rules = leading
         while rules:
             (rule,) = self.random.choices(rules, [r.weight for r in rules])
             try:
                 derivation, drawn = self._derive(rule, want)
             except NoDraw:
+                self._wanted = wanted
                 rules.remove(rule)
                 continue
             scope.parts[symbol.name] = derivation
@@ -140,6 +173,8 @@ class Sampler:
         raise NoDraw
 
     def _derive(self, rule: Rule, want: Want) -> tuple[Derivation, Drawn]:
+        if any(function is self._wanted for function in functions(rule.program)):
+            self._wanted = None
         scope = Scope()
         below = Want(want.target, want.form, want.qualified, want.budget - 1, want.path)
         drawn = self.draw(rule.program, scope, below)
@@ -177,7 +212,8 @@ class Sampler:
     def _find(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         target = self._entity(want)
         name = self.kb.name_of(target)
-        if not name or len(self.kb.named(name)) != 1:
+        others = len(self.kb.named(name)) - 1
+        if not name or (others > 0) != want.namesakes:
             raise NoDraw
         return Drawn(self._call(pattern, scope, [], NameWords(name)), target)
 
@@ -194,13 +230,14 @@ class Sampler:
             raise NoDraw
         concepts = self._concepts(inner.target)
         if given is not None:
-            if given not in concepts:
-                raise NoDraw
-            concept = given
-        else:
-            concept = draw_from(self.random, concepts)
-        call = self._call(pattern, scope, [inner.call], ConceptWords(concept))
-        return Drawn(call, inner.target, inner.fact)
+            concepts = [concept for concept in concepts if concept == given]
+        everything = self._is_everything(inside)
+        for concept in self.random.sample(concepts, len(concepts)):
+            call = Call(pattern.function, (inner.call,), (concept,))
+            if everything or self.size(call) < self.size(inner.call):
+                scope.bind(argument, ConceptWords(concept))
+                return Drawn(call, inner.target, inner.fact)
+        raise NoDraw
 
     def _is_everything(self, part: Part) -> bool:
         return isinstance(part, Pattern) and part.function is f.FIND_ALL
@@ -272,9 +309,13 @@ class Sampler:
         form = FORMS[pattern.function.name]
         fact = self._literal(scope.given(pattern.arguments[0]), form, want)
         target = int(self.kb.literals.subject[fact])
-        inner = self.draw(pattern.inputs[0], scope, want.at(target))
+        inner = self.draw(
+            pattern.inputs[0], scope, self._beside(want.at(target), pattern.inputs[0])
+        )
         words = self._comparison(pattern, self._key(fact), self.pools.value(fact), True, scope)
         call = self._call(pattern, scope, [inner.call], KeyWords(self._key(fact)), *words)
+        if not self._is_everything(pattern.inputs[0]):
+            self._narrowing(call)
         return Drawn(call, target, ("literal", fact))
 
     def _literal(self, key: str | None, form: Form, want: Want) -> int:
@@ -350,22 +391,29 @@ class Sampler:
         fitting = [(k, v) for k, v in pairs if key in (None, k) and has_form(v, form)]
         return draw_from(self.random, fitting)
 
+    def _beside(self, want: Want, part: Part) -> Want:
+        """What a part is drawn for that stands beside a condition: a name that needs it."""
+        is_name = isinstance(part, Pattern) and part.function is f.FIND
+        return replace(want, namesakes=True) if is_name else want
+
     @draws(f.AND)
     def _and(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         left = self.draw(pattern.inputs[0], scope, want)
-        right = self.draw(pattern.inputs[1], scope, want.at(left.target))
-        if left.call == right.call or (left.fact and left.fact == right.fact):
-            raise NoDraw
-        return Drawn(Call(pattern.function, (left.call, right.call)), left.target)
+        below = self._beside(want.at(left.target), pattern.inputs[1])
+        right = self.draw(pattern.inputs[1], scope, below)
+        call = Call(pattern.function, (left.call, right.call))
+        return Drawn(self._narrowing(call), left.target)
 
     @draws(f.OR)
     def _or(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         left = self.draw(pattern.inputs[0], scope, want)
         second = self._another(pattern.inputs[1], scope)
         right = self.draw(pattern.inputs[1], scope, want.at(second))
-        if left.call == right.call:
+        call = Call(pattern.function, (left.call, right.call))
+        size = self.size(call)
+        if size in (self.size(left.call), self.size(right.call)):
             raise NoDraw
-        return Drawn(Call(pattern.function, (left.call, right.call)), left.target)
+        return Drawn(call, left.target)
 
     def _another(self, part: Part, scope: Scope) -> int | None:
         """A node that a part may hold whose relation or concept was drawn before, or None."""

@@ -165,6 +165,11 @@ class Executor:
         call = read(program, max_depth=self.limits.depth)
         return self._outcomes(check(call), time.perf_counter(), shared)[-1].strings()
 
+    def size(self, program: Program, shared: dict[Call, Outcome] | None = None) -> int:
+        """How many elements the value of a program has: entities, values or strings."""
+        call = read(program, max_depth=self.limits.depth)
+        return len(self._outcomes(check(call), time.perf_counter(), shared)[-1])
+
     def _outcomes(
         self, steps: list[Step], begin: float, shared: dict[Call, Outcome] | None
     ) -> list[Outcome]:
