@@ -82,7 +82,7 @@ class Judge:
             if COUNT.inputs[0].accepts(part.function.output)
         ]
         try:
-            denotation = self._executor.denote(program, shared)
+            denotation = self._executor.outcome(program, shared).strings()
             if len(denotation) != 1:
                 return None, "several answers" if denotation else "no answer"
             if denotation == ["0"] or derivation.intended not in (None, denotation[0]):
@@ -111,7 +111,7 @@ class Judge:
     ) -> bool:
         """Whether dropping a clause changes the answer, or leaves a description ambiguous."""
         try:
-            if self._executor.denote(way.program, shared) != denotation:
+            if self._executor.outcome(way.program, shared).strings() != denotation:
                 return True
             left = (way.changed[part] for part in singular if part in way.changed)
             return not all(self._is_one(part, shared) for part in left)
@@ -127,7 +127,7 @@ class Judge:
         return True
 
     def _is_one(self, part: Call, shared: dict[Call, Outcome]) -> bool:
-        return self._executor.denote(Call(COUNT, (part,)), shared) == ["1"]
+        return len(self._executor.outcome(part, shared)) == 1
 
 
 def reads_badly(question: str) -> bool:

@@ -53,12 +53,23 @@ class Pools:
             for node in range(kb.entity_count, kb.node_count)
             if len(kb.instances_of(kb.name_of(node)))
         ]
+        self._objects: list[int] = kb.literals.object.tolist()
+        self._first_quantity, self._first_time = kb.values.first_quantity, kb.values.first_time
         self.person = _instances(kb, ("person", "human"))
         self.keys = lru_cache(maxsize=None)(self._keys)
         self.key_facts = lru_cache(maxsize=None)(self._key_facts)
         self.relation_facts = lru_cache(maxsize=None)(self._relation_facts)
         self.literals = lru_cache(maxsize=20_000)(self._literals)
         self.links = lru_cache(maxsize=20_000)(self._links)
+
+    def fits(self, fact: int, form: Form) -> bool:
+        """Whether the value of a literal fact is of the type."""
+        number = self._objects[fact]
+        if number < self._first_quantity:
+            return form in ("any", "string")
+        if number < self._first_time:
+            return form in ("any", "quantity")
+        return form in ("any", "time") or (form == "date" and has_form(self.value(fact), form))
 
     def value(self, fact: int) -> Value:
         """The value of a literal fact."""
@@ -81,7 +92,7 @@ class Pools:
         facts = table.of_predicate(key)
         if qualified:
             facts = facts[table.qualifiers[facts] != 0]
-        return [fact for fact in facts.tolist() if has_form(self.value(fact), form)]
+        return [fact for fact in facts.tolist() if self.fits(fact, form)]
 
     def _literals(self, node: int) -> dict[int, list[int]]:
         """The literal facts of an entity, by key."""

@@ -96,6 +96,9 @@ class Scope:
         return words.text
 
 
+# Rules tried for one attempt; beginning anew is better than trying every way to end a bad one.
+MOST_STEPS = 60
+
 Way: TypeAlias = "Callable[[Sampler, Pattern, Scope, Want], Drawn]"
 WAYS: dict[str, Way] = {}
 
@@ -128,6 +131,7 @@ class Sampler:
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
         self._wanted: Function | None = None
+        self._steps = 0
 
     def sample(self, rule: Rule, wanted: Function | None = None) -> Derivation:
         """A derivation that begins with the rule; raises NoDraw when this attempt finds none.
@@ -135,7 +139,7 @@ class Sampler:
         ``wanted`` is a function that is to stand in the program.
         """
         self._outcomes.clear()
-        self._wanted = wanted
+        self._wanted, self._steps = wanted, 0
         found = self._derive(rule, Want(budget=self.levels))[0]
         if self._wanted is not None:
             raise NoDraw
@@ -143,7 +147,7 @@ class Sampler:
 
     def size(self, call: Call) -> int:
         """How many elements a call gives; remembered within one attempt."""
-        return self._executor.size(call, self._outcomes)
+        return len(self._executor.outcome(call, self._outcomes))
 
     def _narrowing(self, call: Call) -> Call:
         """A call that gives fewer elements than each of its inputs; else raises NoDraw.
@@ -173,6 +177,9 @@ class Sampler:
         raise NoDraw
 
     def _derive(self, rule: Rule, want: Want) -> tuple[Derivation, Drawn]:
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise NoDraw
         if any(function is self._wanted for function in functions(rule.program)):
             self._wanted = None
         scope = Scope()
@@ -338,7 +345,7 @@ class Sampler:
 
     def _fitting(self, facts: list[int], form: Form, want: Want) -> list[int]:
         facts = self._qualified(self.kb.literals, facts, want)
-        return [fact for fact in facts if has_form(self.pools.value(fact), form)]
+        return [fact for fact in facts if self.pools.fits(fact, form)]
 
     def _key(self, fact: int) -> str:
         return self.kb.keys[int(self.kb.literals.predicate[fact])]

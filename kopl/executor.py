@@ -15,7 +15,7 @@ from kopl.hints import hints_for
 from kopl.meaning import MEANINGS, Context
 from kopl.program import Call
 from kopl.text import MAX_DEPTH, read
-from kopl.typecheck import Step, check
+from kopl.typecheck import Step, check, typed_arguments
 
 State = Literal["unique", "empty", "several"]
 Program = str | Sequence[Any] | Call
@@ -155,20 +155,22 @@ class Executor:
     def close(self) -> None:
         """Nothing is held but the knowledge base; engines elsewhere hold processes."""
 
-    def denote(self, program: Program, shared: dict[Call, Outcome] | None = None) -> list[str]:
-        """The denotation alone.
+    def denote(self, program: Program) -> list[str]:
+        """The denotation alone."""
+        return self.run(program).denotation
 
-        ``shared`` keeps what calls gave, for programs that have calls in common; it grows.
+    def outcome(self, call: Call, shared: dict[Call, Outcome]) -> Outcome:
+        """What a well-typed call gives, for those who run many programs with calls in common.
+
+        ``shared`` keeps what calls gave, and grows. Types and limits are not checked here. Raises
+        TypingError for a constant that cannot be read, and ExecutionError.
         """
-        if shared is None:
-            return self.run(program).denotation
-        call = read(program, max_depth=self.limits.depth)
-        return self._outcomes(check(call), time.perf_counter(), shared)[-1].strings()
-
-    def size(self, program: Program, shared: dict[Call, Outcome] | None = None) -> int:
-        """How many elements the value of a program has: entities, values or strings."""
-        call = read(program, max_depth=self.limits.depth)
-        return len(self._outcomes(check(call), time.perf_counter(), shared)[-1])
+        found = shared.get(call)
+        if found is None:
+            inputs = [self.outcome(given, shared) for given in call.inputs]
+            meaning = MEANINGS[call.function.name]
+            found = shared[call] = meaning(self._context, *inputs, *typed_arguments(call))
+        return found
 
     def _outcomes(
         self, steps: list[Step], begin: float, shared: dict[Call, Outcome] | None

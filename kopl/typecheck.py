@@ -48,14 +48,19 @@ def check(program: Call) -> list[Step]:
                 )
         if len(call.arguments) != len(function.arguments):
             raise TypingError(_wrong_count(call), number)
-        try:
-            arguments = tuple(
-                [read(text) for read, text in zip(_readers(function), call.arguments, strict=True)]
-            )
-        except ValueReadError as error:
-            raise TypingError(f"{function.name}: {error}", number) from None
-        steps.append(Step(call, function, inputs, arguments))
+        steps.append(Step(call, function, inputs, typed_arguments(call, number)))
     return steps
+
+
+def typed_arguments(call: Call, number: int | None = None) -> tuple[Argument, ...]:
+    """The textual arguments of a call with as many as its function takes; raises TypingError."""
+    function = call.function
+    try:
+        return tuple(
+            [read(text) for read, text in zip(_readers(function), call.arguments, strict=True)]
+        )
+    except ValueReadError as error:
+        raise TypingError(f"{function.name}: {error}", number) from None
 
 
 def is_well_typed(program: Call) -> bool:
