@@ -22,6 +22,8 @@ __all__ = ["GenerationError", "generate", "split"]
 
 # A rule that fails this often in a row is given up: the knowledge base has no more for it.
 PATIENCE = 400
+# The same where a function is wanted: it may stand in no question of the drawn type.
+SHORT_PATIENCE = 40
 
 
 class GenerationError(KoplError):
@@ -76,7 +78,7 @@ def _attempt(
 ) -> Example | None:
     """An example that begins with one of the rules, or None when the patience for it is over."""
     weights = [rule.weight for rule in rules]
-    for _ in range(PATIENCE):
+    for _ in range(PATIENCE if wanted is None else SHORT_PATIENCE):
         (rule,) = sampler.random.choices(rules, weights)
         try:
             derivation = sampler.sample(rule, wanted)

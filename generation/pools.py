@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
-from typing import Literal, TypeVar
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from generation.lexicon import Direction
 from kb import Date, KnowledgeBase, Quantity, Value
-from kb.arrays import EMPTY, Ids
+from kb.arrays import EMPTY, Ids, Mask
 
 Item = TypeVar("Item")
 # A type of values, as the functions of the language tell them apart; "time" holds the dates too.
 Form = Literal["any", "string", "quantity", "time", "date"]
+# A qualifier that a fact must have: its key (None: any) and its type.
+Qualified: TypeAlias = tuple[str | None, Form]
 
 
 class NoDraw(Exception):
@@ -56,6 +58,8 @@ class Pools:
         self._objects: list[int] = kb.literals.object.tolist()
         self._first_quantity, self._first_time = kb.values.first_quantity, kb.values.first_time
         self.person = _instances(kb, ("person", "human"))
+        self.sets_with = lru_cache(maxsize=None)(self._sets_with)
+        self.relations_with = lru_cache(maxsize=None)(self._relations_with)
         self.keys = lru_cache(maxsize=None)(self._keys)
         self.key_facts = lru_cache(maxsize=None)(self._key_facts)
         self.relation_facts = lru_cache(maxsize=None)(self._relation_facts)
@@ -75,23 +79,48 @@ class Pools:
         """The value of a literal fact."""
         return self.kb.values[int(self.kb.literals.object[fact])]
 
-    def _relation_facts(self, relation: int, qualified: bool) -> list[int]:
-        """The facts of a relation; only those with qualifiers when asked."""
-        table = self.kb.relational
-        facts = table.of_predicate(relation)
-        found: list[int] = (facts[table.qualifiers[facts] != 0] if qualified else facts).tolist()
+    def _sets_with(self, qualified: Qualified) -> Mask:
+        """For each set of qualifiers whether it has such a qualifier."""
+        key, form = qualified
+        keys, values = self.kb.qualifier_sets.columns()
+        starts = np.asarray(self.kb.arrays["qualifier_starts"])
+        fits = np.ones(len(keys), bool) if key is None else keys == self.kb.key_number(key)
+        if form == "string":
+            fits &= values < self._first_quantity
+        elif form == "quantity":
+            fits &= (values >= self._first_quantity) & (values < self._first_time)
+        elif form != "any":
+            fits &= values >= self._first_time
+            if form == "date":
+                days = [isinstance(self.kb.values[v], Date) for v in values[fits].tolist()]
+                fits[fits] = np.array(days, bool)
+        found = np.zeros(len(starts) - 1, bool)
+        found[np.repeat(np.arange(len(found)), np.diff(starts))[fits]] = True
         return found
 
-    def _keys(self, form: Form, qualified: bool) -> list[int]:
+    def _relations_with(self, qualified: Qualified) -> list[int]:
+        """The relations that have facts with such a qualifier."""
+        return [one for one in self.relations if self.relation_facts(one, qualified)]
+
+    def _relation_facts(self, relation: int, qualified: Qualified | None) -> list[int]:
+        """The facts of a relation; only those with such a qualifier when asked."""
+        table = self.kb.relational
+        facts = table.of_predicate(relation)
+        if qualified:
+            facts = facts[self.sets_with(qualified)[table.qualifiers[facts]]]
+        found: list[int] = facts.tolist()
+        return found
+
+    def _keys(self, form: Form, qualified: Qualified | None) -> list[int]:
         """The keys that have facts of a type."""
         return [key for key in range(len(self.kb.keys)) if self.key_facts(key, form, qualified)]
 
-    def _key_facts(self, key: int, form: Form, qualified: bool) -> list[int]:
+    def _key_facts(self, key: int, form: Form, qualified: Qualified | None) -> list[int]:
         """The facts of a key whose values are of a type."""
         table = self.kb.literals
         facts = table.of_predicate(key)
         if qualified:
-            facts = facts[table.qualifiers[facts] != 0]
+            facts = facts[self.sets_with(qualified)[table.qualifiers[facts]]]
         return [fact for fact in facts.tolist() if self.fits(fact, form)]
 
     def _literals(self, node: int) -> dict[int, list[int]]:

@@ -27,7 +27,7 @@ from generation.lexicon import (
     ValueWords,
     Words,
 )
-from generation.pools import Form, NoDraw, Pools, draw_from, has_form
+from generation.pools import Form, NoDraw, Pools, Qualified, draw_from, has_form
 from kb import KnowledgeBase, Value
 from kb.facts import FactTable
 from kb.values import Operator
@@ -45,21 +45,21 @@ class Want:
     """What a part of a program is drawn for.
 
     ``target``: a node that its result must hold (None: any). ``form``: the type of value it must
-    have. ``qualified``: its fact must have qualifiers. ``budget``: how many rules may follow one
-    another. ``path``: the nodes on the way here, which a description must not come back to.
-    ``namesakes``: a name may be that of several nodes, as something else tells them apart.
+    have. ``qualified``: its fact must have such a qualifier. ``budget``: how many rules may follow
+    one another. ``path``: the nodes on the way here, which a description must not come back to.
+    ``namesakes``: a name is that of several nodes, as something else tells them apart.
     """
 
     target: int | None = None
     form: Form = "any"
-    qualified: bool = False
+    qualified: Qualified | None = None
     budget: int = 0
     path: tuple[int, ...] = ()
     namesakes: bool = False
 
     def at(self, target: int | None) -> Want:
         """The same for another target and without asking for a type or qualifiers."""
-        return Want(target, "any", False, self.budget, self.path)
+        return Want(target, "any", None, self.budget, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,7 @@ class Scope:
 
 
 # Rules tried for one attempt; beginning anew is better than trying every way to end a bad one.
-MOST_STEPS = 60
+MOST_STEPS = 30
 
 Way: TypeAlias = "Callable[[Sampler, Pattern, Scope, Want], Drawn]"
 WAYS: dict[str, Way] = {}
@@ -113,6 +113,10 @@ def draws(*functions: Function) -> Callable[[Way], Way]:
         return way
 
     return register
+
+
+class _GiveUp(Exception):
+    """An attempt took too many rules."""
 
 
 class Sampler:
@@ -140,7 +144,10 @@ class Sampler:
         """
         self._outcomes.clear()
         self._wanted, self._steps = wanted, 0
-        found = self._derive(rule, Want(budget=self.levels))[0]
+        try:
+            found, _ = self._derive(rule, Want(budget=self.levels))
+        except _GiveUp:
+            raise NoDraw from None
         if self._wanted is not None:
             raise NoDraw
         return found
@@ -179,7 +186,7 @@ class Sampler:
     def _derive(self, rule: Rule, want: Want) -> tuple[Derivation, Drawn]:
         self._steps += 1
         if self._steps > MOST_STEPS:
-            raise NoDraw
+            raise _GiveUp
         if any(function is self._wanted for function in functions(rule.program)):
             self._wanted = None
         scope = Scope()
@@ -276,7 +283,11 @@ class Sampler:
         table = self.kb.relational
         direction: Direction
         if want.target is None:
-            number = self.kb.relation_number(relation) if relation else self._any_relation()
+            number = (
+                self.kb.relation_number(relation)
+                if relation
+                else self._any_relation(want.qualified)
+            )
             facts = self.pools.relation_facts(number, want.qualified) if number >= 0 else []
             direction = _direction(way or draw_from(self.random, ("forward", "backward")))
         else:
@@ -300,16 +311,23 @@ class Sampler:
             scope.bind(pattern.arguments[0], words),
             scope.bind(pattern.arguments[1], Words(direction)),
         ]
-        below = Want(near, "any", False, want.budget, (*want.path, far))
+        below = Want(near, "any", None, want.budget, (*want.path, far))
         inner = self.draw(pattern.inputs[0], scope, below)
         call = Call(pattern.function, (inner.call,), tuple(texts))
         return Drawn(call, far, ("relational", fact))
 
-    def _any_relation(self) -> int:
-        return draw_from(self.random, self.pools.relations)
+    def _relation(self, given: str | None = None, qualified: Qualified | None = None) -> int:
+        """The number of the relation that is given, or of one that is drawn; -1 for unknown."""
+        if given is not None:
+            return self.kb.relation_number(given)
+        found = self.pools.relations_with(qualified) if qualified else self.pools.relations
+        return draw_from(self.random, found)
 
     def _qualified(self, table: FactTable, facts: list[int], want: Want) -> list[int]:
-        return [n for n in facts if table.qualifiers[n] != 0] if want.qualified else facts
+        if want.qualified is None:
+            return facts
+        sets = self.pools.sets_with(want.qualified)
+        return [number for number in facts if sets[table.qualifiers[number]]]
 
     @draws(f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR, f.FILTER_DATE)
     def _filter(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
@@ -372,15 +390,16 @@ class Sampler:
 
     def _values_of(self, key: str) -> list[Value]:
         """A few values of a key."""
-        facts = self.pools.key_facts(self.kb.key_number(key), "any", False)
+        facts = self.pools.key_facts(self.kb.key_number(key), "any", None)
         return [self.pools.value(draw_from(self.random, facts)) for _ in range(5)]
 
     @draws(f.QFILTER_STR, f.QFILTER_NUM, f.QFILTER_YEAR, f.QFILTER_DATE)
     def _qfilter(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
-        asked = Want(want.target, want.form, True, want.budget, want.path)
-        inner = self.draw(pattern.inputs[0], scope, asked)
         form = FORMS[pattern.function.name.removeprefix("Q")]
-        key, value = self._qualifier(inner.fact, scope.given(pattern.arguments[0]), form)
+        given = scope.given(pattern.arguments[0])
+        asked = Want(want.target, want.form, (given, form), want.budget, want.path)
+        inner = self.draw(pattern.inputs[0], scope, asked)
+        key, value = self._qualifier(inner.fact, given, form)
         words = self._comparison(pattern, key, value, True, scope)
         call = self._call(pattern, scope, [inner.call], KeyWords(key), *words)
         return Drawn(call, inner.target, inner.fact)
@@ -428,7 +447,7 @@ class Sampler:
             return None
         if part.function is f.RELATE and (relation := scope.given(part.arguments[0])):
             fact = draw_from(
-                self.random, self.pools.relation_facts(self.kb.relation_number(relation), False)
+                self.random, self.pools.relation_facts(self.kb.relation_number(relation), None)
             )
             table = self.kb.relational
             forward = scope.given(part.arguments[1]) == "forward"
@@ -475,9 +494,10 @@ class Sampler:
         self, pattern: Pattern, scope: Scope, want: Want, qualifier: str | Variable
     ) -> tuple[Drawn, str, Value]:
         """The only input, drawn for a literal fact; and one of the fact's qualifiers."""
-        asked = Want(want.target, want.form, True, want.budget, want.path)
+        given = scope.given(qualifier)
+        asked = Want(want.target, want.form, (given, "any"), want.budget, want.path)
         fact = self._literal(scope.given(pattern.arguments[0]), want.form, asked)
-        key, value = self._qualifier(("literal", fact), scope.given(qualifier), "any")
+        key, value = self._qualifier(("literal", fact), given, "any")
         target = int(self.kb.literals.subject[fact])
         inner = self.draw(pattern.inputs[0], scope, want.at(target))
         return Drawn(inner.call, target, ("literal", fact)), key, value
@@ -493,7 +513,7 @@ class Sampler:
 
     @draws(f.QUERY_RELATION)
     def _query_relation(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
-        fact = draw_from(self.random, self.pools.relation_facts(self._any_relation(), False))
+        fact = draw_from(self.random, self.pools.relation_facts(self._relation(), None))
         heads, tails, target = self._ends(pattern, scope, want, fact)
         relation = self.kb.relations[int(self.kb.relational.predicate[fact])]
         return Drawn(Call(pattern.function, (heads, tails)), target, intended=relation)
@@ -507,17 +527,18 @@ class Sampler:
             raise NoDraw
         calls = []
         for part, end, other in zip(pattern.inputs, (head, tail), (tail, head), strict=True):
-            below = Want(end, "any", False, want.budget, (*want.path, other))
+            below = Want(end, "any", None, want.budget, (*want.path, other))
             calls.append(self.draw(part, scope, below).call)
         return calls[0], calls[1], head
 
     @draws(f.QUERY_RELATION_QUALIFIER)
     def _query_relation_qualifier(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         relation, qualifier = (scope.given(argument) for argument in pattern.arguments)
-        number = self.kb.relation_number(relation) if relation else self._any_relation()
+        asked: Qualified = (qualifier, "any")
+        number = self._relation(relation, asked)
         if number < 0:
             raise NoDraw
-        fact = draw_from(self.random, self.pools.relation_facts(number, True))
+        fact = draw_from(self.random, self.pools.relation_facts(number, asked))
         key, answer = self._qualifier(("relational", fact), qualifier, "any")
         heads, tails, target = self._ends(pattern, scope, want, fact)
         words = self.lexicon.relation(self.kb.relations[number], "forward"), KeyWords(key)
@@ -537,7 +558,7 @@ class Sampler:
         fact = self._literal(scope.given(pattern.arguments[0]), "quantity", want)
         first = int(self.kb.literals.subject[fact])
         # The other one is of the same concept where there is one: nobody compares a lake to a law.
-        facts = self.pools.key_facts(self.kb.key_number(self._key(fact)), "quantity", False)
+        facts = self.pools.key_facts(self.kb.key_number(self._key(fact)), "quantity", None)
         mine = set(self.kb.concepts_of(first))
         for _ in range(8):
             second = int(self.kb.literals.subject[draw_from(self.random, facts)])
@@ -558,7 +579,7 @@ class Sampler:
     @draws(f.VERIFY_STR, f.VERIFY_NUM, f.VERIFY_YEAR, f.VERIFY_DATE)
     def _verify(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         form = FORMS[pattern.function.name.replace("Verify", "Filter")]
-        asked = Want(want.target, form, False, want.budget, want.path)
+        asked = Want(want.target, form, None, want.budget, want.path)
         inner = self.draw(pattern.inputs[0], scope, asked)
         if inner.fact is None:
             raise NoDraw
