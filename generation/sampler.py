@@ -286,7 +286,7 @@ class Sampler:
             number = (
                 self.kb.relation_number(relation)
                 if relation
-                else self._any_relation(want.qualified)
+                else self._relation(None, want.qualified)
             )
             facts = self.pools.relation_facts(number, want.qualified) if number >= 0 else []
             direction = _direction(way or draw_from(self.random, ("forward", "backward")))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 # Bump when the graph that is written for a knowledge base changes.
 LAYOUT = 1
+# Pieces of text, of some 2,000 triples each, that are loaded at once.
+AT_ONCE = 500
 # Seconds without a change after which an unfinished store is taken for a killed build's.
 ABANDONED = 3600.0
 
@@ -122,9 +125,12 @@ def load(store: Store, kb: KnowledgeBase, *, terms: bool = False) -> None:
     from kb.rdf import ntriples
 
     ox = _pyoxigraph()
-    # Our own text needs no validation, which takes half of the time.
-    pipe: Any = _Pipe(ntriples(kb, base=BASE, terms=terms))
-    store.bulk_load(pipe, format=ox.RdfFormat.N_TRIPLES, lenient=True)
+    pieces = ntriples(kb, base=BASE, terms=terms)
+    for first in pieces:
+        # Our own text needs no validation, which takes half of the time. The loader keeps what it
+        # is given at once in memory.
+        some: Any = _Pipe(itertools.chain([first], itertools.islice(pieces, AT_ONCE)))
+        store.bulk_load(some, format=ox.RdfFormat.N_TRIPLES, lenient=True)
 
 
 class _Pipe:
