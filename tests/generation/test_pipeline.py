@@ -139,10 +139,13 @@ def test_other_seeds_give_other_questions(lands: KnowledgeBase) -> None:
 
 
 def test_namesakes_are_told_apart(lands: KnowledgeBase) -> None:
+    told = set()
     for example in generate(lands, 300, 4):
         for call in post_order(example.program):
-            if call.inputs and call.inputs[0].arguments == ("Amber",):
-                assert call.function.name == "FilterConcept"
+            if any(given.arguments == ("Amber",) for given in call.inputs):
+                told.add(call.function.name)
+    assert {"FilterConcept", "And"} <= told
+    assert told <= {"FilterConcept", "FilterStr", "FilterNum", "FilterYear", "And"}
 
 
 def test_a_small_knowledge_base_gives_an_error() -> None:
