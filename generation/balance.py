@@ -28,28 +28,40 @@ SHARES: Mapping[str, float] = {
 }
 # One question in so many is drawn for the function that is furthest behind, and no function needs
 # to come more often than in one of so many.
-ASKED, ENOUGH = 8, 200
+ASKED, LATE, ENOUGH = 8, 2, 100
 
 
 class Balance:
-    """Keeps count of what was drawn; draws the strategy and, now and then, a function."""
+    """Keeps count of what was drawn in a block; draws the strategy and, now and then, a function.
+
+    ``size`` is how many questions the block is to have.
+    """
 
     def __init__(
-        self, grammar: Grammar, random: Random, shares: Mapping[str, float] = SHARES
+        self,
+        grammar: Grammar,
+        random: Random,
+        *,
+        levels: int,
+        size: int,
+        shares: Mapping[str, float] = SHARES,
     ) -> None:
-        self._random = random
+        self._random, self._size = random, size
         self._rules: dict[str, list[Rule]] = {}
         for rule in grammar.rules[ROOT]:
-            self._rules.setdefault(rule.strategy, []).append(rule)
+            if rule.height <= levels:
+                self._rules.setdefault(rule.strategy, []).append(rule)
         self._shares = {name: shares.get(name, 10.0) for name in self._rules}
         self._kept = 0
+        self._of: Counter[str] = Counter()
         self._used: Counter[Function] = Counter()
         reach = frozenset[Function]().union(*(rule.reach for rule in grammar.rules[ROOT]))
         self._functions = [function for function in FUNCTIONS.values() if function in reach]
 
-    def count(self, program: Call) -> None:
+    def count(self, strategy: str, program: Call) -> None:
         """Take note of a question that is kept."""
         self._kept += 1
+        self._of[strategy] += 1
         self._used.update({call.function for call in post_order(program)})
 
     def tries(self) -> Iterator[tuple[Sequence[Rule], Function | None]]:
@@ -57,26 +69,26 @@ class Balance:
 
         A strategy or function that gives nothing any more is not tried again.
         """
-        rare = self._rarest() if self._random.random() * ASKED < 1 else None
+        rare = self._rarest()
+        # A function that never came is asked for more often towards the end.
+        late = rare is not None and not self._used[rare] and 2 * self._kept > self._size
+        if self._random.random() * (LATE if late else ASKED) >= 1:
+            rare = None
         if rare is not None:
-            names = [
-                name
-                for name, rules in self._rules.items()
-                if any(rare in rule.reach for rule in rules)
-            ]
-            name = self._draw(names)
-            if name is not None:
-                yield [rule for rule in self._rules[name] if rare in rule.reach], rare
+            everywhere = [rule for rules in self._rules.values() for rule in rules]
+            yield [rule for rule in everywhere if rare in rule.reach], rare
         while self._rules:
-            name = self._draw(list(self._rules))
-            assert name is not None
+            name = self._behind(list(self._rules))
             yield self._rules[name], None
             del self._rules[name]
 
-    def _draw(self, names: Sequence[str]) -> str | None:
-        if not names:
-            return None
-        return self._random.choices(names, [self._shares[name] for name in names])[0]
+    def _behind(self, names: Sequence[str]) -> str:
+        """The strategy that is furthest behind its share."""
+        whole = sum(self._shares[name] for name in self._rules)
+        owed = [self._shares[n] / whole * (self._kept + 1) - self._of[n] for n in names]
+        most = max(owed)
+        near = [name for name, debt in zip(names, owed, strict=True) if most - debt < 1]
+        return self._random.choice(near)
 
     def _rarest(self) -> Function | None:
         """The function that came least often, unless all came often enough."""

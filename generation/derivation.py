@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from random import Random
 
 from generation.english import tidy
-from generation.grammar import ONE, WHAT, Rule, Slot, Text
+from generation.grammar import ONE, SINGULAR, WHAT, Rule, Slot, Text
 from generation.lexicon import NameWords, NoWords, Words
 from kopl.program import Call
-
-# The forms that speak of one entity, so that the program must find exactly one.
-SINGULAR = frozenset((ONE, "which"))
 
 
 @dataclass(slots=True)
@@ -33,8 +30,11 @@ class Derivation:
     # The programs that the question speaks of in the singular; filled in by `question`.
     singular: list[Call] = field(default_factory=list)
 
-    def question(self, random: Random) -> str:
-        """A wording of the whole, drawn among those that there are; raises NoWords for none."""
+    def question(self, random: Random | None) -> str:
+        """A wording of the whole, drawn among those that there are; raises NoWords for none.
+
+        Without ``random`` it is the canonical one: the first wording of each rule that there is.
+        """
         self.singular = []
         text = tidy(_say(self, ONE, random, self.singular))
         return text if any(text.startswith(name) for name in self.names()) else _capital(text)
@@ -52,10 +52,10 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _say(node: Derivation, form: str, random: Random, singular: list[Call]) -> str:
+def _say(node: Derivation, form: str, random: Random | None, singular: list[Call]) -> str:
     wordings = list(node.rule.texts.get(form, ()))
     while wordings:
-        text = wordings.pop(random.randrange(len(wordings)))
+        text = wordings.pop(random.randrange(len(wordings)) if random else 0)
         before = len(singular)
         try:
             said = _realise(node, text, random, singular)
@@ -68,7 +68,7 @@ def _say(node: Derivation, form: str, random: Random, singular: list[Call]) -> s
     raise NoWords
 
 
-def _realise(node: Derivation, text: Text, random: Random, singular: list[Call]) -> str:
+def _realise(node: Derivation, text: Text, random: Random | None, singular: list[Call]) -> str:
     said = []
     for part in text:
         if isinstance(part, str):
@@ -78,7 +78,7 @@ def _realise(node: Derivation, text: Text, random: Random, singular: list[Call])
     return "".join(said)
 
 
-def _fill(node: Derivation, slot: Slot, random: Random, singular: list[Call]) -> str:
+def _fill(node: Derivation, slot: Slot, random: Random | None, singular: list[Call]) -> str:
     if slot.name == WHAT:
         return "who" if node.person else "what"
     part = node.parts.get(slot.name)

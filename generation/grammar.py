@@ -28,6 +28,8 @@ Result = TypeVar("Result")
 
 ROOT = "ROOT"
 ONE = "one"  # the form that is meant when a rule or a slot names none
+# The forms that speak of one entity, so that the program must find exactly one.
+SINGULAR = frozenset((ONE, "which"))
 WHAT = "what"  # the slot that is "who" when the rule was drawn for a person, else "what"
 
 
@@ -80,8 +82,8 @@ class Rule:
     """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
 
     ``height`` is the length of the shortest derivation that begins with the rule, ``reach`` the
-    functions that derivations from it can have; ``line`` is its line in the file and ``lines``
-    those of its wordings.
+    functions that derivations from it can have, ``single`` the non-terminals that all its wordings
+    speak of as of one; ``line`` is its line in the file and ``lines`` those of its wordings.
     """
 
     left: str
@@ -93,6 +95,7 @@ class Rule:
     weight: int = 1
     height: int = field(default=0, compare=False)
     reach: frozenset[Function] = field(default=frozenset(), compare=False)
+    single: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -436,11 +439,25 @@ def _with_heights(rules: Mapping[str, list[Rule]], source: str) -> dict[str, tup
     reach = _reach(rules)
     return {
         left: tuple(
-            replace(rule, height=_height(rule, heights), reach=_reach_of(rule, reach))
+            replace(
+                rule,
+                height=_height(rule, heights),
+                reach=_reach_of(rule, reach),
+                single=_single(rule),
+            )
             for rule in group
         )
         for left, group in rules.items()
     }
+
+
+def _single(rule: Rule) -> frozenset[str]:
+    forms: defaultdict[str, set[str]] = defaultdict(set)
+    for text in rule.lines:
+        for slot in slots(text):
+            forms[slot.name].add(slot.form or ONE)
+    names = (symbol.name for symbol in symbols(rule.program))
+    return frozenset(name for name in names if forms[name] <= SINGULAR)
 
 
 def _reach(rules: Mapping[str, list[Rule]]) -> dict[str, frozenset[Function]]:

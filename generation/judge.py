@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from generation.clauses import Dropped, without_a_clause
+from generation.clauses import FILTERS, Dropped, without_a_clause
 from generation.derivation import Derivation
 from generation.english import say
 from kb import KnowledgeBase
@@ -16,12 +16,18 @@ from kb.values import read_quantity, read_time
 from kopl.denotation import Outcome
 from kopl.errors import ProgramError
 from kopl.executor import Executor
-from kopl.functions import COUNT, SELECT_BETWEEN
-from kopl.program import Call
+from kopl.functions import (
+    COUNT,
+    QUERY_ATTR,
+    QUERY_ATTR_QUALIFIER,
+    QUERY_ATTR_UNDER_CONDITION,
+    SELECT_BETWEEN,
+)
+from kopl.program import Call, post_order
 from kopl.types import Type
 
 LONGEST = 45  # words in a question
-BALANCE = 3  # by how many questions "yes" may be ahead of "no", or behind
+BALANCE = 2  # by how many questions of a block "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
 _STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
 # "represented in in 2024": a preposition left at the end of a clause meets another one.
@@ -43,14 +49,16 @@ class Judge:
     change nothing, as the paper did.
     """
 
-    def __init__(self, kb: KnowledgeBase, *, clauses: bool = True) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, *, clauses: bool = True, reasons: Counter[str] | None = None
+    ) -> None:
         self._executor = Executor(kb, strict=True)
         self._lenient = Executor(kb)
         self._clauses = clauses
         self._questions: set[str] = set()
         self._programs: set[Call] = set()
         self._lead = 0  # of yes over no
-        self.reasons: Counter[str] = Counter()
+        self.reasons: Counter[str] = Counter() if reasons is None else reasons
 
     def denote(self, program: Call) -> list[str]:
         """What a program denotes; nothing where it has no meaning."""
@@ -97,6 +105,8 @@ class Judge:
         free = asked.output in (Type.TRUTH, Type.NUMBER) or asked is SELECT_BETWEEN
         if not free and names_answer(question, answer):
             return None, "gives the answer away"
+        if asks_what_it_says(program):
+            return None, "asks what it says"
         dropped = tuple(without_a_clause(program))
         if self._clauses:
             for way in dropped:
@@ -128,6 +138,20 @@ class Judge:
 
     def _is_one(self, part: Call, shared: dict[Call, Outcome]) -> bool:
         return len(self._executor.outcome(part, shared)) == 1
+
+
+def asks_what_it_says(program: Call) -> bool:
+    """Whether the key that is asked for also tells what it is asked of.
+
+    "Does the one founded in 2018 have a time of founding before 2016?" needs no knowledge.
+    """
+    asked = {
+        call.arguments[0]
+        for call in post_order(program)
+        if call.function in (QUERY_ATTR, QUERY_ATTR_UNDER_CONDITION, QUERY_ATTR_QUALIFIER)
+    }
+    filtered = {call.arguments[0] for call in post_order(program) if call.function in FILTERS}
+    return bool(asked & filtered)
 
 
 def reads_badly(question: str) -> bool:

@@ -1,29 +1,21 @@
-"""From a knowledge base to examples: sampling, the checks that a question must pass, no repeats."""
+"""From a knowledge base to examples: blocks put together, nothing twice."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from random import Random
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count as count_from
 
-from generation.balance import Balance
-from generation.choices import Choices
-from generation.grammar import Grammar, Rule, bundled
-from generation.judge import Judge
-from generation.lexicon import NoWords
-from generation.pools import NoDraw
-from generation.sampler import Sampler
+from generation.blocks import Maker, Options, marks
+from generation.grammar import Grammar
 from generation.splits import split
 from kb import KnowledgeBase
 from kb.errors import KoplError
 from kopl.example import Example
-from kopl.functions import Function
 
-__all__ = ["GenerationError", "generate", "split"]
+__all__ = ["GenerationError", "Options", "Unseen", "generate", "split"]
 
-# A rule that fails this often in a row is given up: the knowledge base has no more for it.
-PATIENCE = 400
-# The same where a function is wanted: it may stand in no question of the drawn type.
-SHORT_PATIENCE = 40
+# Blocks in a row that bring nothing new before a knowledge base is taken to have no more.
+BARREN = 3
 
 
 class GenerationError(KoplError):
@@ -32,62 +24,67 @@ class GenerationError(KoplError):
     kind = "generation"
 
 
+class Unseen:
+    """Remembers what was kept; memory grows by some 150 bytes for each example."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def add(self, found: tuple[bytes, bytes]) -> bool:
+        """Whether neither mark of an example was there before; both are then."""
+        question, program = found
+        if question in self._seen or program in self._seen:
+            return False
+        self._seen.update((question, program))
+        return True
+
+
 def generate(
-    kb: KnowledgeBase, count: int, seed: int, *, grammar: Grammar | None = None, levels: int = 9
+    kb: KnowledgeBase,
+    count: int,
+    seed: int,
+    *,
+    grammar: Grammar | None = None,
+    options: Options | None = None,
+    run_query: Callable[[str], list[str]] | None = None,
 ) -> Iterator[Example]:
-    """Different questions over a knowledge base with their programs and answers, one by one.
+    """Different questions over a knowledge base with programs, queries, answers, ten choices.
 
     The same seed gives the same examples. Each has exactly one answer: its program, in strict
     mode, denotes one string, and each description that the question uses in the singular fits one
-    entity. ``grammar`` is the bundled one unless given; ``levels`` bounds how many rules may follow
-    one another (9: descriptions of two hops). Raises GenerationError when no more can be found.
+    entity. ``grammar`` is the bundled one unless given; ``run_query`` gives the denotation of a
+    query on another engine, for the share of queries that are compared. Raises GenerationError
+    when no more can be found.
     """
     if count < 0:
         raise KoplError(f"the number of questions must not be negative, but is {count}")
-    return _generate(kb, count, seed, grammar or bundled(), levels)
+    maker = Maker(kb, grammar=grammar, options=options, run_query=run_query)
+    blocks = (maker.block(seed, number) for number in count_from())
+    return put_together(blocks, count, Unseen())
 
 
-def _generate(
-    kb: KnowledgeBase, count: int, seed: int, grammar: Grammar, levels: int
+def put_together(
+    blocks: Iterable[Iterable[Example]], count: int, unseen: Unseen
 ) -> Iterator[Example]:
-    random = Random(seed)
-    sampler = Sampler(kb, grammar, random, levels=levels)
-    judge, choices, balance = Judge(kb), Choices(kb), Balance(grammar, random)
-    for number in range(count):
-        example = None
-        for rules, wanted in balance.tries():
-            example = _attempt(sampler, judge, choices, rules, wanted, f"{seed}-{number}")
-            if example is not None:
-                balance.count(example.program)
-                break
-        if example is None:
-            raise GenerationError(
-                f"the knowledge base yields {number} different questions, not {count}; ask for"
-                " fewer or give a larger one"
-            )
-        yield example
+    """The first ``count`` examples of the blocks that were not there before.
 
-
-def _attempt(
-    sampler: Sampler,
-    judge: Judge,
-    choices: Choices,
-    rules: Sequence[Rule],
-    wanted: Function | None,
-    id: str,
-) -> Example | None:
-    """An example that begins with one of the rules, or None when the patience for it is over."""
-    weights = [rule.weight for rule in rules]
-    for _ in range(PATIENCE if wanted is None else SHORT_PATIENCE):
-        (rule,) = sampler.random.choices(rules, weights)
-        try:
-            derivation = sampler.sample(rule, wanted)
-            question = derivation.question(sampler.random)
-        except (NoDraw, NoWords):
-            continue
-        found = judge.verdict(derivation, question)
-        if found is not None:
-            program = derivation.program
-            ten = choices.draw(program, found.answer, found.dropped, judge.denote, sampler.random)
-            return Example(question, program, found.answer, ten, id=id, type=rule.strategy)
-    return None
+    Raises GenerationError when the blocks bring nothing new any more.
+    """
+    kept = barren = 0
+    if count == 0:
+        return
+    for block in blocks:
+        before = kept
+        for example in block:
+            if unseen.add(marks(example)):
+                kept += 1
+                yield example
+                if kept == count:
+                    return
+        barren = 0 if kept > before else barren + 1
+        if barren == BARREN:
+            break
+    raise GenerationError(
+        f"the knowledge base yields {kept} different questions, not {count}; ask for"
+        " fewer or give a larger one"
+    )

@@ -59,6 +59,7 @@ class Pools:
         self._first_quantity, self._first_time = kb.values.first_quantity, kb.values.first_time
         self.person = _instances(kb, ("person", "human"))
         self.sets_with = lru_cache(maxsize=None)(self._sets_with)
+        self.has_qualified = lru_cache(maxsize=100_000)(self._has_qualified)
         self.relations_with = lru_cache(maxsize=None)(self._relations_with)
         self.keys = lru_cache(maxsize=None)(self._keys)
         self.key_facts = lru_cache(maxsize=None)(self._key_facts)
@@ -78,6 +79,17 @@ class Pools:
     def value(self, fact: int) -> Value:
         """The value of a literal fact."""
         return self.kb.values[int(self.kb.literals.object[fact])]
+
+    def _has_qualified(self, node: int, qualified: Qualified) -> bool:
+        """Whether a node is on either end of a fact with such a qualifier."""
+        sets = self.sets_with(qualified)
+        groups = ((self.kb.literals, self.literals(node)), (self.kb.relational, self.links(node)))
+        return any(
+            sets[table.qualifiers[fact]]
+            for table, facts_of in groups
+            for facts in facts_of.values()
+            for fact in facts
+        )
 
     def _sets_with(self, qualified: Qualified) -> Mask:
         """For each set of qualifiers whether it has such a qualifier."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from random import Random
 from typing import Literal, TypeAlias
 
@@ -74,10 +75,14 @@ class Drawn:
 
 @dataclass(slots=True)
 class Scope:
-    """What the variables and non-terminals of one rule became so far."""
+    """What the variables and non-terminals of one rule became so far.
+
+    ``single`` are the non-terminals that must give one entity.
+    """
 
     words: dict[str, Words] = field(default_factory=dict)
     parts: dict[str, Derivation] = field(default_factory=dict)
+    single: frozenset[str] = frozenset()
 
     def given(self, argument: str | Variable) -> str | None:
         """The text of an argument that is fixed or was drawn before."""
@@ -97,7 +102,9 @@ class Scope:
 
 
 # Rules tried for one attempt; beginning anew is better than trying every way to end a bad one.
-MOST_STEPS = 30
+MOST_STEPS = 60
+# Facts that are looked at to find one that tells its node from others.
+TELLING = 4
 
 Way: TypeAlias = "Callable[[Sampler, Pattern, Scope, Want], Drawn]"
 WAYS: dict[str, Way] = {}
@@ -132,6 +139,7 @@ class Sampler:
         self.kb, self.grammar, self.random, self.levels = kb, grammar, random, levels
         self.pools = Pools(kb)
         self.lexicon = Lexicon(kb)
+        self._rules = lru_cache(maxsize=None)(self._rules_of)
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
         self._wanted: Function | None = None
@@ -167,21 +175,32 @@ class Sampler:
         return call
 
     def _expand(self, symbol: Symbol, scope: Scope, want: Want) -> Drawn:
-        rules = [r for r in self.grammar.rules[symbol.left] if r.height <= want.budget]
+        single = symbol.name in scope.single
         wanted = self._wanted
-        if wanted is not None and (leading := [r for r in rules if wanted in r.reach]):
-            rules = leading
+        rules, weights = self._rules(symbol.left, want.budget, wanted)
         while rules:
-            (rule,) = self.random.choices(rules, [r.weight for r in rules])
+            (rule,) = self.random.choices(rules, weights)
             try:
                 derivation, drawn = self._derive(rule, want)
+                if single and drawn.call.function in LOCATING and self.size(drawn.call) != 1:
+                    raise NoDraw
             except NoDraw:
                 self._wanted = wanted
-                rules.remove(rule)
+                rules = [other for other in rules if other is not rule]
+                weights = [other.weight for other in rules]
                 continue
             scope.parts[symbol.name] = derivation
             return drawn
         raise NoDraw
+
+    def _rules_of(
+        self, left: str, budget: int, wanted: Function | None
+    ) -> tuple[list[Rule], list[int]]:
+        """The rules that fit a budget and lead to a wanted function, if any does; their weights."""
+        rules = [rule for rule in self.grammar.rules[left] if rule.height <= budget]
+        leading = [rule for rule in rules if wanted in rule.reach]
+        rules = leading or rules
+        return rules, [rule.weight for rule in rules]
 
     def _derive(self, rule: Rule, want: Want) -> tuple[Derivation, Drawn]:
         self._steps += 1
@@ -189,7 +208,7 @@ class Sampler:
             raise _GiveUp
         if any(function is self._wanted for function in functions(rule.program)):
             self._wanted = None
-        scope = Scope()
+        scope = Scope(single=rule.single)
         below = Want(want.target, want.form, want.qualified, want.budget - 1, want.path)
         drawn = self.draw(rule.program, scope, below)
         person = drawn.target in self.pools.person
@@ -291,16 +310,12 @@ class Sampler:
             facts = self.pools.relation_facts(number, want.qualified) if number >= 0 else []
             direction = _direction(way or draw_from(self.random, ("forward", "backward")))
         else:
-            links = self.pools.links(want.target)
-            number, direction = draw_from(
-                self.random,
-                [
-                    (r, d)
-                    for r, d in links
-                    if way in (None, d) and (relation is None or self.kb.relations[r] == relation)
-                ],
-            )
-            facts = self._qualified(table, links[number, direction], want)
+            ways = [
+                (r, d)
+                for r, d in self.pools.links(want.target)
+                if way in (None, d) and (relation is None or self.kb.relations[r] == relation)
+            ]
+            number, direction, facts = self._telling(want, ways)
         fact = draw_from(self.random, facts)
         ends = int(table.subject[fact]), int(table.object[fact])
         near, far = ends if direction == "forward" else ends[::-1]
@@ -315,6 +330,33 @@ class Sampler:
         inner = self.draw(pattern.inputs[0], scope, below)
         call = Call(pattern.function, (inner.call,), tuple(texts))
         return Drawn(call, far, ("relational", fact))
+
+    def _telling(
+        self, want: Want, ways: list[tuple[int, Direction]]
+    ) -> tuple[int, Direction, list[int]]:
+        """A relation, a direction, and facts that lead to the target by them.
+
+        Half of the time it is a fact whose other end leads to few nodes but the target: what is
+        related to a small town tells it from others, what is related to a continent does not.
+        """
+        table, links = self.kb.relational, self.pools.links
+        assert want.target is not None
+        found: list[tuple[int, tuple[int, Direction, list[int]]]] = []
+        several = self.random.random() < 0.5
+        for _ in range(TELLING if several else 1):
+            number, direction = draw_from(self.random, ways)
+            facts = self._qualified(table, links(want.target)[number, direction], want)
+            if not facts:
+                continue
+            if not several:
+                return number, direction, facts
+            fact = draw_from(self.random, facts)
+            end = int((table.subject if direction == "forward" else table.object)[fact])
+            back: Direction = "backward" if direction == "forward" else "forward"
+            found.append((len(links(end)[number, back]), (number, direction, [fact])))
+        if not found:
+            raise NoDraw
+        return min(found, key=lambda one: one[0])[1]
 
     def _relation(self, given: str | None = None, qualified: Qualified | None = None) -> int:
         """The number of the relation that is given, or of one that is drawn; -1 for unknown."""
@@ -332,6 +374,7 @@ class Sampler:
     @draws(f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR, f.FILTER_DATE)
     def _filter(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         form = FORMS[pattern.function.name]
+        self._needs_namesakes(pattern.inputs[0], want)
         fact = self._literal(scope.given(pattern.arguments[0]), form, want)
         target = int(self.kb.literals.subject[fact])
         inner = self.draw(
@@ -397,6 +440,8 @@ class Sampler:
     def _qfilter(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
         form = FORMS[pattern.function.name.removeprefix("Q")]
         given = scope.given(pattern.arguments[0])
+        if want.target is not None and not self.pools.has_qualified(want.target, (given, form)):
+            raise NoDraw
         asked = Want(want.target, want.form, (given, form), want.budget, want.path)
         inner = self.draw(pattern.inputs[0], scope, asked)
         key, value = self._qualifier(inner.fact, given, form)
@@ -422,8 +467,16 @@ class Sampler:
         is_name = isinstance(part, Pattern) and part.function is f.FIND
         return replace(want, namesakes=True) if is_name else want
 
+    def _needs_namesakes(self, part: Part, want: Want) -> None:
+        """Raise NoDraw at once for a target whose name needs no condition beside it."""
+        if isinstance(part, Symbol) or part.function is not f.FIND or want.target is None:
+            return
+        if len(self.kb.named(self.kb.name_of(want.target))) == 1:
+            raise NoDraw
+
     @draws(f.AND)
     def _and(self, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
+        self._needs_namesakes(pattern.inputs[1], want)
         left = self.draw(pattern.inputs[0], scope, want)
         below = self._beside(want.at(left.target), pattern.inputs[1])
         right = self.draw(pattern.inputs[1], scope, below)
@@ -597,6 +650,9 @@ class Sampler:
         return Call(pattern.function, tuple(inputs), tuple(texts))
 
 
+LOCATING = frozenset(
+    function for function in f.FUNCTIONS.values() if f.COUNT.inputs[0].accepts(function.output)
+)
 FORMS: dict[str, Form] = {
     "FilterStr": "string",
     "FilterNum": "quantity",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,17 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from kb.errors import ReadError
-from kb.stream import TextReader, writing
+from kb.stream import JsonStream, TextReader, writing
 from kopl.errors import ProgramError
 from kopl.program import Call
 from kopl.text import read_json, to_json
+
+# The keys of a line, in their order; any other key is extra.
+FIELDS = ("id", "question", "canonical", "program", "sparql", "answer", "choices", "type")
 
 
 @dataclass(frozen=True)
 class Example:
     """One instance of a question set.
 
-    ``type`` is the asking strategy where it is known; ``extra`` keeps fields of other tools.
+    ``type`` is the asking strategy where it is known, ``canonical`` the question before it was
+    rephrased, ``sparql`` the query of the program; ``extra`` keeps fields of other tools.
     """
 
     question: str
@@ -28,6 +33,8 @@ class Example:
     choices: tuple[str, ...] = ()
     id: str | None = None
     type: str | None = None
+    sparql: str | None = None
+    canonical: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def to_json(self, *, published: bool = False) -> dict[str, Any]:
@@ -35,7 +42,9 @@ class Example:
         fields: dict[str, Any] = {
             "id": self.id,
             "question": self.question,
+            "canonical": self.canonical,
             "program": to_json(self.program, published=published),
+            "sparql": self.sparql,
             "answer": self.answer,
             "choices": list(self.choices) or None,
             "type": self.type,
@@ -45,15 +54,22 @@ class Example:
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> Example:
         """The example in such an object; raises KeyError, TypeError or ParseError."""
-        known = ("question", "program", "answer", "choices", "id", "type")
+        id, choices = item.get("id"), item.get("choices") or ()
+        if not isinstance(item["question"], str):
+            raise TypeError(f"the question is {item['question']!r}, but must be a text")
+        texts = {key: item.get(key) for key in ("answer", "type", "sparql", "canonical")}
+        for key, text in texts.items():
+            if not isinstance(text, str | None):
+                raise TypeError(f"{key!r} is {text!r}, but must be a text")
+        if not isinstance(choices, list | tuple) or any(type(one) is not str for one in choices):
+            raise TypeError("'choices' must be a list of texts")
         return cls(
             question=item["question"],
             program=read_json(item["program"]),
-            answer=item.get("answer"),
-            choices=tuple(item.get("choices") or ()),
-            id=item.get("id"),
-            type=item.get("type"),
-            extra={key: value for key, value in item.items() if key not in known},
+            choices=tuple(choices),
+            id=None if id is None else str(id),
+            extra={key: value for key, value in item.items() if key not in FIELDS},
+            **texts,
         )
 
 
@@ -63,46 +79,94 @@ def read_examples(path: Path | str) -> Iterator[Example]:
     Raises ReadError with file and place for what is malformed.
     """
     for place, item in read_objects(path):
-        if isinstance(item, ReadError):
-            raise item
-        try:
-            yield Example.from_json(item)
-        except (KeyError, TypeError, AttributeError) as error:
-            missing = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-            raise ReadError(f"not an example: {missing}", place=place, source=str(path)) from None
-        except ProgramError as error:
-            raise ReadError(f"program: {error}", place=place, source=str(path)) from None
+        yield read_example(item, place, str(path))
+
+
+def read_example(item: Any, place: str = "", source: str = "") -> Example:
+    """The example in what `read_objects` gives; raises ReadError with file and place."""
+    if isinstance(item, ReadError):
+        raise ReadError(item.message, place=item.place or place, source=source)
+    try:
+        if not isinstance(item, dict):
+            raise TypeError("an object with a question and a program was expected")
+        example = Example.from_json(item)
+        if isinstance(item["program"], str):  # it may have escapes of its own
+            str(example.program).encode("utf-8")
+        return example
+    except UnicodeEncodeError:
+        raise ReadError("the program is not UTF-8 text", place=place, source=source) from None
+    except (KeyError, TypeError) as error:
+        missing = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+        raise ReadError(f"not an example: {missing}", place=place, source=source) from None
+    except ProgramError as error:
+        raise ReadError(f"program: {error}", place=place, source=source) from None
 
 
 def read_objects(path: Path | str) -> Iterator[tuple[str, Any]]:
     """(place, object) for each line of a JSON lines file, or each item of a JSON list.
 
-    In place of a line that is not JSON comes a ReadError, so that a reader may go on.
+    In place of a line that is not JSON comes a ReadError, so that a reader may go on; a list that
+    is not JSON raises it. One line or item is held at a time.
     """
     with TextReader(Path(path), errors="surrogateescape") as reader:
-        start = ""
-        lines = enumerate(reader.lines(), 1)
-        for number, line in lines:
-            start = start or line.strip()[:1]
-            if start == "[":
-                try:
-                    items = json.loads("\n".join([line, *(rest for _, rest in lines)]))
-                except (ValueError, RecursionError) as error:
-                    raise ReadError(f"not JSON: {error}", source=str(path)) from None
-                yield from ((f"item {at}", item) for at, item in enumerate(items))
-                return
+        start = reader.read(1)
+        while start and start[-1].isspace():
+            start += reader.read(1)
+        if start.endswith("["):
+            yield from _items(JsonStream(_Again(reader, start)))  # type: ignore[arg-type]
+            return
+        *blank, first = start.split("\n")
+        lines = itertools.chain([first + next(reader.lines(), "")], reader.lines())
+        for number, line in enumerate(lines, len(blank) + 1):
             if not line.strip():
                 continue
             place = f"line {number}"
             try:
                 line.encode("utf-8")
+                item = json.loads(line)
+                if "\\ud" in line.lower():
+                    _check_text(item)
             except UnicodeEncodeError:
-                yield place, ReadError("the line is not UTF-8 text", place=place, source=str(path))
-                continue
-            try:
-                yield place, json.loads(line)
+                item = ReadError("the line is not UTF-8 text", place=place, source=str(path))
             except (ValueError, RecursionError) as error:
-                yield place, ReadError(f"not JSON: {error}", place=place, source=str(path))
+                item = ReadError(f"not JSON: {error}", place=place, source=str(path))
+            yield place, item
+
+
+def _items(stream: JsonStream) -> Iterator[tuple[str, Any]]:
+    """(place, item) for each item of the JSON list at hand."""
+    stream.expect("[")
+    number = 0
+    while number or stream.peek() != "]":
+        item = stream.value()
+        place = f"item {number}"
+        try:
+            _check_text(item)
+        except UnicodeEncodeError:
+            raise stream.fail(f"{place} is not UTF-8 text") from None
+        yield place, item
+        number += 1
+        if stream.expect(",]") == "]":
+            break
+    else:
+        stream.expect("]")
+    stream.end()
+
+
+class _Again:
+    """A reader whose beginning was read already, as `JsonStream` takes one."""
+
+    def __init__(self, reader: TextReader, start: str) -> None:
+        self._reader, self._start, self.source = reader, start, reader.source
+
+    def read(self, size: int) -> str:
+        start, self._start = self._start, ""
+        return start or self._reader.read(size)
+
+
+def _check_text(item: Any) -> None:
+    """Raise UnicodeEncodeError for half of a character, which no file can hold."""
+    json.dumps(item, ensure_ascii=False).encode("utf-8")
 
 
 def write_examples(

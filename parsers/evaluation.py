@@ -10,15 +10,14 @@ from kopl.answers import published_equal, same_answer
 from kopl.errors import ProgramError
 from kopl.example import Example
 from kopl.executor import Executor
-from kopl.functions import FUNCTIONS
-from kopl.program import Call, post_order
+from kopl.program import Call
 from kopl.text import write_nested
+from kopl.traits import SKILLS as OF_PROGRAMS
+from kopl.traits import skills
 from parsers.tokens import Question
 
 # Table 5 counts filters of any kind as multi-hop; Relate and the rest follow the declarations.
-SKILLS = (
-    "multi-hop", "qualifier", "comparison", "logical", "count", "verify", "zero-shot",
-)  # fmt: skip
+SKILLS = (*OF_PROGRAMS, "zero-shot")
 PART = 128
 
 
@@ -101,11 +100,10 @@ class Report:
 
 def skills_of(example: Example, seen_answers: Collection[str]) -> set[str]:
     """The columns of Table 5 that a question counts in; zero-shot: its answer was never trained."""
-    used = {call.function.name for call in post_order(example.program)}
-    skills = {FUNCTIONS[name].skill for name in used} - {None}
+    found = set(skills(example.program))
     if seen_answers and example.answer not in seen_answers:
-        skills.add("zero-shot")
-    return {skill for skill in skills if skill is not None}
+        found.add("zero-shot")
+    return found
 
 
 def evaluate(

@@ -31,8 +31,11 @@ def test_to_standard_output(lands_file: str, capsys: pytest.CaptureFixture[str])
     assert main(["generate", "--kb", lands_file, "-n", "5", "-o", "-"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert [set(json.loads(line)) for line in lines] == [
-        {"id", "question", "program", "answer", "choices", "type"}
-    ] * 5
+        {
+            "id", "question", "canonical", "program", "sparql", "answer", "choices", "type",
+            "strategies", "skills", "hops",
+        }
+    ] * 5  # fmt: skip
 
 
 def test_errors(lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,16 +12,20 @@ from pathlib import Path
 import pytest
 
 from generation import GenerationError, generate, read_grammar, split
+from generation.balance import SHARES
+from generation.blocks import SIZE, Maker
 from generation.constants import constant_for, number_beside
 from generation.english import plural, say
 from generation.grammar import bundled
-from generation.judge import names_answer, reads_badly
+from generation.judge import BALANCE, asks_what_it_says, names_answer, reads_badly
 from generation.pools import NoDraw
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares, readings
 from kopl.example import Example
 from kopl.executor import Executor
+from kopl.functions import FUNCTIONS
 from kopl.program import post_order
+from kopl.text import read
 from kopl.typecheck import check
 from kopl.types import Kind
 
@@ -105,7 +109,8 @@ def test_yes_and_no_are_balanced(made: Made) -> None:
     _, examples = made
     answers = Counter(e.answer for e in examples if e.type == "Verify")
     assert set(answers) == {"yes", "no"}
-    assert abs(answers["yes"] - answers["no"]) <= 3
+    blocks = 1 + len(examples) // SIZE
+    assert abs(answers["yes"] - answers["no"]) <= BALANCE * blocks
 
 
 def test_no_answer_is_given_away(made: Made) -> None:
@@ -114,6 +119,45 @@ def test_no_answer_is_given_away(made: Made) -> None:
         if example.type not in ("Count", "Verify", "SelectBetween"):
             assert example.answer is not None
             assert not names_answer(example.question, example.answer)
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        ('QueryAttr(FilterNum(FindAll(), "area", "5 metre", ">"), "area")', True),
+        ('VerifyNum(QueryAttr(FilterNum(FindAll(), "area", "5", ">"), "area"), "5", ">")', True),
+        ('QueryAttr(FilterNum(FindAll(), "area", "5 metre", ">"), "height")', False),
+        ('SelectAmong(FilterNum(FindAll(), "area", "5 metre", ">"), "area", "largest")', False),
+    ],
+)
+def test_what_is_asked_is_not_what_was_said(program: str, says: bool) -> None:
+    assert asks_what_it_says(read(program)) is says
+
+
+def test_every_block_has_all_functions(world: KnowledgeBase) -> None:
+    """So that any 1,000 questions in a row have: they hold a whole block."""
+    block = list(Maker(world).block(8, 3))
+    assert len(block) == SIZE
+    assert {c.function.name for e in block for c in post_order(e.program)} == set(FUNCTIONS)
+
+
+def test_types_have_their_shares(world: KnowledgeBase) -> None:
+    types = Counter(example.type for example in Maker(world).block(9, 0))
+    for name, share in SHARES.items():
+        assert abs(types[name] / SIZE * 100 - share) < 2, types
+
+
+def test_queries_have_the_answers(made: Made) -> None:
+    """From the JSON alone, on another engine."""
+    pytest.importorskip("pyoxigraph")
+    from kopl.sparql.engines.oxigraph import Oxigraph
+    from kopl.sparql.evaluate import SparqlExecutor
+
+    kb, examples = made
+    executor = SparqlExecutor(Oxigraph.of(kb, memory=True))
+    for example in examples:
+        fields = json.loads(json.dumps(example.to_json()))
+        assert executor.denotation(fields["sparql"]) == [fields["answer"]], fields["sparql"]
 
 
 def test_the_seed_alone_decides() -> None:
