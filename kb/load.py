@@ -31,7 +31,7 @@ log = logging.getLogger("kb")
 
 Reader = Callable[[Path, Problems | None], KnowledgeBase]
 
-# Readers by format. Wikidata dumps and tables join here.
+# Readers by format; dumps and tables, which need options, are imported (kb.importing).
 READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines, "rdf": read_rdf}
 
 _DOCUMENT = re.compile(r'\{\s*"(?:concepts|entities)"\s*:')

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
+from kopl.cli import kb_import
 from kopl.cli.common import add_kb, open_kb, positive, print_table, show_warnings
 
 if TYPE_CHECKING:
@@ -84,6 +85,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     snapshot = action("snapshot", "write a snapshot, which opens at once")
     snapshot.add_argument("out", metavar="OUT", help="the file to write, by custom *.kopl")
+    sentence = "make a knowledge base from a Wikidata dump or from tables"
+    kb_import.add_arguments(
+        actions.add_parser("import", help=sentence, description=f"M{sentence[1:]}.")
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -96,6 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
         "convert": _convert,
         "export": _export,
         "snapshot": _snapshot,
+        "import": kb_import.run,
     }
     return actions[arguments.action](arguments)
 

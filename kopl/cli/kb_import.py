@@ -1,0 +1,182 @@
+"""``kopl kb import``: a knowledge base from a Wikidata dump or from tables."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kb.errors import KoplError, WriteError
+from kopl.cli.common import positive, show_warnings
+
+if TYPE_CHECKING:
+    from kb import KnowledgeBase, Problems
+    from kb.importing import Report
+
+_FORMS = {".kopl": "snapshot", ".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
+_SHOWN = 5  # of the malformed lines that were left out
+# Options that belong to one kind of source.
+_OWN = {
+    "wikidata": ("languages", "ids", "properties", "limit", "external_ids"),
+    "table": ("mapping",),
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the action's arguments."""
+    parser.add_argument(
+        "--from",
+        dest="form",
+        choices=tuple(_OWN),
+        required=True,
+        help="a Wikidata dump in JSON, or tables of head, relation, tail, qualifiers",
+    )
+    parser.add_argument("files", nargs="+", metavar="FILE", help="also .gz, .bz2 or .xz")
+    parser.add_argument(
+        "out", metavar="OUT", help="a snapshot (.kopl), kb.json or .jsonl (also .gz, .bz2, .xz)"
+    )
+    parser.add_argument(
+        "--labels",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="labels of ids that have none otherwise: a JSON object, or a table of two columns",
+    )
+    parser.add_argument(
+        "--skip-malformed",
+        action="store_true",
+        help="leave out and count lines that are malformed; they stop the reading otherwise",
+    )
+    wikidata = parser.add_argument_group("for a Wikidata dump")
+    wikidata.add_argument(
+        "--languages",
+        metavar="TAG,TAG",
+        help="of labels, the first that there is (default: en,mul)",
+    )
+    wikidata.add_argument(
+        "--ids", metavar="Q1,Q2|@FILE", help="items to keep; in a file, one a line (default: all)"
+    )
+    wikidata.add_argument(
+        "--properties", metavar="P1,P2|@FILE", help="properties to keep (default: all)"
+    )
+    wikidata.add_argument(
+        "--limit", type=positive, metavar="N", help="keep the first N of these items"
+    )
+    wikidata.add_argument(
+        "--external-ids", action="store_true", default=None, help="keep external ids as attributes"
+    )
+    table = parser.add_argument_group("for tables")
+    table.add_argument(
+        "--mapping",
+        metavar="FILE",
+        help="JSON or YAML that says what columns and relations are (default: no header; head,"
+        " relation, tail, pairs of key and value)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the action."""
+    form = _form_of(arguments.out)
+    _check(arguments)
+    from kb import Problems, write_kqapro, write_lines, write_snapshot
+    from kb.importing import Report
+
+    show_warnings()
+    report, problems = Report(), Problems()
+    kb = _read(arguments, problems, report)
+    if form == "snapshot":
+        write_snapshot(kb, arguments.out)
+    else:
+        (write_kqapro if form == "kqapro" else write_lines)(kb, arguments.out)
+    skipped = [found for found in problems.found if found.code == "malformed"]
+    for found in skipped[:_SHOWN]:
+        print(f"kopl: left out: {found.place}: {found.message}", file=sys.stderr)
+    for what, count in report.items():
+        print(f"{count:10} {what}", file=sys.stderr)
+    return 0
+
+
+def _form_of(out: str) -> str:
+    """The format of the file to write, by its ending; raises KoplError for another one."""
+    suffixes = [suffix.lower() for suffix in Path(out).suffixes]
+    compressed = bool(suffixes) and suffixes[-1] in (".gz", ".bz2", ".xz")
+    ending = (suffixes[:-1] if compressed else suffixes)[-1:]
+    form = _FORMS.get(ending[0]) if ending else None
+    if form is None:
+        raise KoplError(f"{out}: end OUT in .kopl, .json or .jsonl (the last two also .gz, …)")
+    if form == "snapshot" and compressed:
+        raise KoplError(f"{out}: a snapshot is not compressed; end OUT in .kopl")
+    return form
+
+
+def _check(arguments: argparse.Namespace) -> None:
+    """Refuse what would fail only after a long reading."""
+    out = Path(arguments.out)
+    if out.is_dir():
+        raise WriteError(f"{out}: cannot be written: it is a folder")
+    for file in arguments.files:
+        if out.exists() and Path(file).exists() and out.samefile(file):
+            raise KoplError(f"{out}: is read and written; name another OUT")
+    for form, names in _OWN.items():
+        for name in names:
+            if form != arguments.form and getattr(arguments, name) is not None:
+                option = "--" + name.replace("_", "-")
+                raise KoplError(f"{option}: this option belongs to --from {form}")
+
+
+def _read(arguments: argparse.Namespace, problems: Problems, report: Report) -> KnowledgeBase:
+    from kb.importing import read_labels
+
+    labels: dict[str, str] = {}
+    for file in arguments.labels:
+        for id, label in read_labels(file):
+            labels.setdefault(id, label)
+    if arguments.form == "table":
+        from kb.tablemap import read_table_map
+        from kb.tables import read_tables
+
+        mapping = read_table_map(arguments.mapping) if arguments.mapping else None
+        return read_tables(
+            arguments.files,
+            problems,
+            mapping=mapping,
+            labels=labels,
+            skip_malformed=arguments.skip_malformed,
+            report=report,
+        )
+    from kb.wikidata import LANGUAGES, read_wikidata
+
+    languages: Sequence[str] = LANGUAGES
+    if arguments.languages is not None:
+        languages = [tag.strip() for tag in arguments.languages.split(",") if tag.strip()]
+        if not languages:
+            raise KoplError("--languages: no language is named; write en,mul or the like")
+    return read_wikidata(
+        arguments.files,
+        problems,
+        languages=languages,
+        ids=_ids(arguments.ids, "Q", "--ids"),
+        properties=_ids(arguments.properties, "P", "--properties"),
+        limit=arguments.limit,
+        external_ids=bool(arguments.external_ids),
+        labels=labels,
+        skip_malformed=arguments.skip_malformed,
+        report=report,
+    )
+
+
+def _ids(text: str | None, letter: str, option: str) -> list[str] | None:
+    """The ids of an option: listed, or in a file."""
+    from kb.importing import is_id, read_ids
+
+    if text is None:
+        return None
+    if text.startswith("@"):
+        return read_ids(text[1:], letter)
+    ids = [id.strip() for id in text.split(",")]
+    for id in ids:
+        if not is_id(id, letter):
+            raise KoplError(f"{option}: ids such as {letter}42 were expected, not {id!r}")
+    return ids
