@@ -14,8 +14,8 @@ from kopl.example import Example
 
 __all__ = ["GenerationError", "Options", "Unseen", "generate", "split"]
 
-# Blocks in a row that bring nothing new before a knowledge base is taken to have no more.
-BARREN = 3
+# A knowledge base is taken to have no more when so many blocks in a row bring hardly anything new.
+BARREN, HARDLY = 2, 10
 
 
 class GenerationError(KoplError):
@@ -81,7 +81,7 @@ def put_together(
                 yield example
                 if kept == count:
                     return
-        barren = 0 if kept > before else barren + 1
+        barren = 0 if kept - before > HARDLY else barren + 1
         if barren == BARREN:
             break
     raise GenerationError(

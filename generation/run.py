@@ -24,7 +24,7 @@ from typing import Any
 
 from generation.blocks import Maker, Options, marks
 from generation.grammar import load_grammar
-from generation.pipeline import BARREN, GenerationError, Unseen
+from generation.pipeline import BARREN, HARDLY, GenerationError, Unseen
 from kb import KnowledgeBase, load
 from kb.errors import KoplError, ReadError, WriteError
 from kb.progress import ProgressBar
@@ -98,7 +98,7 @@ def run(
                 added = part.add(number + plan.shard[1], lines)
                 report.kept = part.kept
                 bar.reach(part.kept)
-                barren = 0 if added else barren + 1
+                barren = 0 if added > HARDLY else barren + 1
                 if barren == BARREN:
                     raise GenerationError(
                         f"the knowledge base yields {part.kept} different questions, not"
@@ -213,6 +213,9 @@ class _Part:
     """The unfinished file of a run, and what is known of it."""
 
     def __init__(self, output: Path, plan: Plan, kb: KnowledgeBase, *, resume: bool) -> None:
+        output = Path(os.path.realpath(output))  # what a link leads to is written, the link stays
+        if output.exists() and not output.is_file():
+            raise WriteError(f"{output}: cannot be written: it is no ordinary file; '-' streams")
         self.output, self.plan = output, plan
         self.path = output.with_name(f"{output.name}.part")
         self._state = output.with_name(f"{output.name}.part.json")

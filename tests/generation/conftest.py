@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from kb import Builder, Date, KnowledgeBase, Quantity, Year
+from kb import Builder, Date, KnowledgeBase, Quantity, Year, write_lines
 
 LANDS = ("Arlen", "Borovia", "Cadria", "Dorlund", "Estavia", "Farland", "Gorania", "Halvia")
 TOWNS = ("Amber", "Bright", "Clover", "Dunmore", "Elmsford", "Fairview", "Granby", "Hartwell")
@@ -70,3 +72,11 @@ def world() -> KnowledgeBase:
     if path is None or not path.is_file():
         pytest.skip("the bundled knowledge base is not built")
     return load("world")
+
+
+@pytest.fixture
+def lands_file(lands: KnowledgeBase, tmp_path: Path) -> str:
+    """The same in a file."""
+    path = tmp_path / "lands.jsonl"
+    write_lines(lands, path)
+    return str(path)

@@ -7,16 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kb import KnowledgeBase, write_lines
 from kopl.cli import main
 from kopl.example import read_examples
-
-
-@pytest.fixture
-def lands_file(lands: KnowledgeBase, tmp_path: Path) -> str:
-    path = tmp_path / "lands.jsonl"
-    write_lines(lands, path)
-    return str(path)
 
 
 def test_to_a_file(lands_file: str, tmp_path: Path) -> None:
