@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -55,8 +55,11 @@ class Pools:
             for node in range(kb.entity_count, kb.node_count)
             if len(kb.instances_of(kb.name_of(node)))
         ]
-        self._objects: list[int] = kb.literals.object.tolist()
-        self._first_quantity, self._first_time = kb.values.first_quantity, kb.values.first_time
+        # For each type the values and the literal facts that are of it.
+        self._of_form = {form: self._values_of_form(form) for form in get_args(Form)}
+        self._facts_of_form = {
+            form: found[kb.literals.object] for form, found in self._of_form.items()
+        }
         self.person = _instances(kb, ("person", "human"))
         self.sets_with = lru_cache(maxsize=None)(self._sets_with)
         self.has_qualified = lru_cache(maxsize=100_000)(self._has_qualified)
@@ -67,14 +70,25 @@ class Pools:
         self.literals = lru_cache(maxsize=20_000)(self._literals)
         self.links = lru_cache(maxsize=20_000)(self._links)
 
-    def fits(self, fact: int, form: Form) -> bool:
-        """Whether the value of a literal fact is of the type."""
-        number = self._objects[fact]
-        if number < self._first_quantity:
-            return form in ("any", "string")
-        if number < self._first_time:
-            return form in ("any", "quantity")
-        return form in ("any", "time") or (form == "date" and has_form(self.value(fact), form))
+    def _values_of_form(self, form: Form) -> Mask:
+        """For each value whether it is of the type."""
+        values = self.kb.values
+        numbers = np.arange(len(values))
+        if form == "any":
+            return np.ones(len(values), bool)
+        if form == "string":
+            return numbers < values.first_quantity
+        if form == "quantity":
+            return (numbers >= values.first_quantity) & (numbers < values.first_time)
+        found = numbers >= values.first_time
+        if form == "date":
+            found[found] = [isinstance(values[at], Date) for at in np.flatnonzero(found).tolist()]
+        return found
+
+    def fitting(self, facts: list[int], form: Form) -> list[int]:
+        """Those of some literal facts whose values are of the type."""
+        fits = self._facts_of_form[form]
+        return [fact for fact in facts if fits[fact]]
 
     def value(self, fact: int) -> Value:
         """The value of a literal fact."""
@@ -97,15 +111,7 @@ class Pools:
         keys, values = self.kb.qualifier_sets.columns()
         starts = np.asarray(self.kb.arrays["qualifier_starts"])
         fits = np.ones(len(keys), bool) if key is None else keys == self.kb.key_number(key)
-        if form == "string":
-            fits &= values < self._first_quantity
-        elif form == "quantity":
-            fits &= (values >= self._first_quantity) & (values < self._first_time)
-        elif form != "any":
-            fits &= values >= self._first_time
-            if form == "date":
-                days = [isinstance(self.kb.values[v], Date) for v in values[fits].tolist()]
-                fits[fits] = np.array(days, bool)
+        fits = fits & self._of_form[form][values]
         found = np.zeros(len(starts) - 1, bool)
         found[np.repeat(np.arange(len(found)), np.diff(starts))[fits]] = True
         return found
@@ -133,7 +139,8 @@ class Pools:
         facts = table.of_predicate(key)
         if qualified:
             facts = facts[self.sets_with(qualified)[table.qualifiers[facts]]]
-        return [fact for fact in facts.tolist() if self.fits(fact, form)]
+        found: list[int] = facts[self._facts_of_form[form][facts]].tolist()
+        return found
 
     def _literals(self, node: int) -> dict[int, list[int]]:
         """The literal facts of an entity, by key."""

@@ -244,7 +244,7 @@ class Sampler:
 
     def fitting(self, facts: list[int], form: Form, want: Want) -> list[int]:
         facts = self.qualified(self.kb.literals, facts, want)
-        return [fact for fact in facts if self.pools.fits(fact, form)]
+        return self.pools.fitting(facts, form)
 
     def key(self, fact: int) -> str:
         return self.kb.keys[int(self.kb.literals.predicate[fact])]
