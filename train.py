@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from kb import KnowledgeBase, KoplError, load
-from kopl.example import Example, read_examples, write_examples
+from kopl.example import read_examples, write_examples
 
 ROOT = Path(__file__).resolve().parent
 # Threads that wait should soon sleep: spinning makes a busy machine many times slower.
@@ -78,19 +78,23 @@ def free_folder(wanted: Path) -> Path:
 
 def make_data(kb: KnowledgeBase, settings: object, folder: Path) -> None:
     """Write train, valid and test questions into the run: generated, or split from a file."""
-    from generation.pipeline import generate, split
-    from kb.progress import ProgressBar
+    from generation.blocks import SIZE, Options
+    from generation.run import Plan, run
+    from generation.splits import split
     from parsers.settings import Settings
 
     assert isinstance(settings, Settings)
-    examples: list[Example] = []
     if settings.data:
         examples = list(read_examples(settings.data))
     else:
-        with ProgressBar("generating questions", settings.questions) as bar:
-            for example in generate(kb, settings.questions, settings.seed):
-                examples.append(example)
-                bar.advance(1)
+        # Parsers learn programs: no queries are needed, and not the deepest questions.
+        options = Options(levels=7, sparql=False)
+        plan = Plan(settings.kb, settings.questions, settings.seed, options)
+        made = folder / "questions.jsonl"
+        workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
+        run(plan, made, workers=workers, kb=kb)
+        examples = list(read_examples(made))
+        made.unlink()
     parts = split(examples, settings.seed)
     for name, part in zip(("train", "valid", "test"), parts, strict=True):
         count = write_examples(folder / f"{name}.jsonl", part)

@@ -39,13 +39,13 @@ SHORT_PATIENCE = 20
 class Options:
     """What a run of the generator is like, besides its seed.
 
-    ``levels`` bounds how many rules may follow one another (9: descriptions of two hops).
+    ``levels`` bounds how many rules may follow one another (8: descriptions of two hops).
     ``canonical`` words every question in the paper's single form. ``clauses=False`` keeps questions
     with clauses that change nothing. ``sparql``: whether queries are written. ``verify`` is the
     share of the queries that are run on an engine and compared.
     """
 
-    levels: int = 9
+    levels: int = 8
     canonical: bool = False
     clauses: bool = True
     sparql: bool = True

@@ -42,8 +42,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="keep questions with clauses that change nothing, as the paper did",
     )  # fmt: skip
     parser.add_argument(
-        "--levels", type=positive, default=9, metavar="L",
-        help="how many rules may follow one another: how deep questions are (default: 9)",
+        "--levels", type=positive, default=8, metavar="L",
+        help="how many rules may follow one another: how deep questions are (default: 8)",
     )  # fmt: skip
     parser.add_argument("--rules", metavar="FILE", help="a grammar in place of the bundled one")
 

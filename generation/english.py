@@ -153,5 +153,5 @@ def tidy(text: str) -> str:
 
     A comma that closes an apposition stays away at the end of a clause.
     """
-    text = re.sub(r", *(?=[,?:)]|and |or )", "", " ".join(text.split()))
+    text = re.sub(r", *(?=[,?:)])", "", " ".join(text.split()))
     return re.sub(r" (?=[,?):])", "", text).replace("( ", "(")

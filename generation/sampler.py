@@ -54,12 +54,12 @@ class _GiveUp(Exception):
 class Sampler:
     """Draws derivations from the facts of a knowledge base.
 
-    ``levels`` bounds how many rules may follow one another in a derivation; 9 allows descriptions
+    ``levels`` bounds how many rules may follow one another in a derivation; 8 allows descriptions
     of two hops.
     """
 
     def __init__(
-        self, kb: KnowledgeBase, grammar: Grammar, random: Random, *, levels: int = 9
+        self, kb: KnowledgeBase, grammar: Grammar, random: Random, *, levels: int = 8
     ) -> None:
         self.kb, self.grammar, self.random, self.levels = kb, grammar, random, levels
         self.pools = Pools(kb)

@@ -132,3 +132,23 @@ def test_keys_and_values() -> None:
         KeyWords("point in time").other()
     with pytest.raises(NoWords):
         ConceptWords("member state of NATO").short()
+
+
+@pytest.mark.parametrize(
+    ("text", "tidied"),
+    [
+        ("is  it , or not ?", "is it, or not?"),
+        (
+            "Bursa, the one whose time zone is X, or Oslo?",
+            "Bursa, the one whose time zone is X, or Oslo?",
+        ),
+        (
+            "Oslo or Bursa, the one whose time zone is X,?",
+            "Oslo or Bursa, the one whose time zone is X?",
+        ),
+        ("of Bursa, the one in X,, what is it?", "of Bursa, the one in X, what is it?"),
+        ("( a )", "(a)"),
+    ],
+)
+def test_tidy(text: str, tidied: str) -> None:
+    assert english.tidy(text) == tidied
