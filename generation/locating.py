@@ -65,11 +65,7 @@ def _relate(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Dra
     table = sampler.kb.relational
     direction: Direction
     if want.target is None:
-        number = (
-            sampler.kb.relation_number(relation)
-            if relation
-            else sampler.relation(None, want.qualified)
-        )
+        number = sampler.relation(relation, want.qualified)
         facts = sampler.pools.relation_facts(number, want.qualified) if number >= 0 else []
         direction = direction_of(way or draw_from(sampler.random, ("forward", "backward")))
     else:

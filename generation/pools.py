@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 
 from generation.lexicon import Direction
-from kb import Date, KnowledgeBase, Quantity, Value
+from kb import Date, KnowledgeBase, Value
 from kb.arrays import EMPTY, Ids, Mask
 
 Item = TypeVar("Item")
@@ -31,17 +31,6 @@ def draw_from(random: Random, items: Sequence[Item]) -> Item:
     return items[random.randrange(len(items))]
 
 
-def has_form(value: Value, form: Form) -> bool:
-    """Whether a value is of the type."""
-    if form == "any":
-        return True
-    if isinstance(value, str):
-        return form == "string"
-    if isinstance(value, Quantity):
-        return form == "quantity"
-    return form == "time" or (form == "date" and isinstance(value, Date))
-
-
 class Pools:
     """Facts by number, grouped in the ways that drawing asks for; what was grouped is kept."""
 
@@ -55,10 +44,10 @@ class Pools:
             for node in range(kb.entity_count, kb.node_count)
             if len(kb.instances_of(kb.name_of(node)))
         ]
-        # For each type the values and the literal facts that are of it.
-        self._of_form = {form: self._values_of_form(form) for form in get_args(Form)}
+        # For each type which values, and which literal facts by their values, are of it.
+        self.of_form = {form: self._values_of_form(form) for form in get_args(Form)}
         self._facts_of_form = {
-            form: found[kb.literals.object] for form, found in self._of_form.items()
+            form: found[kb.literals.object] for form, found in self.of_form.items()
         }
         self.person = _instances(kb, ("person", "human"))
         self.sets_with = lru_cache(maxsize=None)(self._sets_with)
@@ -111,7 +100,7 @@ class Pools:
         keys, values = self.kb.qualifier_sets.columns()
         starts = np.asarray(self.kb.arrays["qualifier_starts"])
         fits = np.ones(len(keys), bool) if key is None else keys == self.kb.key_number(key)
-        fits = fits & self._of_form[form][values]
+        fits = fits & self.of_form[form][values]
         found = np.zeros(len(starts) - 1, bool)
         found[np.repeat(np.arange(len(found)), np.diff(starts))[fits]] = True
         return found

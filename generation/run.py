@@ -143,7 +143,7 @@ def _blocks(
         for number in _numbers(plan, first):
             yield number, _made(maker, plan, number)
         return
-    _maker(plan, kb, only_stores=True)  # so that workers find what they share
+    _query_runner(plan, kb)  # the store is there then when the workers open it
     # Fresh processes on every platform: a copy of this one may hold threads and open stores.
     context = multiprocessing.get_context("spawn")
     numbers = _numbers(plan, first)
@@ -186,15 +186,16 @@ def _made(maker: Maker, plan: Plan, number: int) -> Block:
     return lines, Counter(maker.reasons), maker.compared
 
 
-def _maker(plan: Plan, kb: KnowledgeBase, *, only_stores: bool = False) -> Maker:
-    run_query = _engine(kb) if plan.options.verify > 0 and plan.options.sparql else None
-    if only_stores:
-        run_query = None
+def _maker(plan: Plan, kb: KnowledgeBase) -> Maker:
+    run_query = _query_runner(plan, kb)
     grammar = load_grammar(plan.rules) if plan.rules is not None else None
     return Maker(kb, grammar=grammar, options=plan.options, run_query=run_query)
 
 
-def _engine(kb: KnowledgeBase) -> Callable[[str], list[str]] | None:
+def _query_runner(plan: Plan, kb: KnowledgeBase) -> Callable[[str], list[str]] | None:
+    """What gives the denotation of a query on Oxigraph, where any query is to be compared."""
+    if not plan.options.verify or not plan.options.sparql:
+        return None
     from kopl.sparql.engines.oxigraph import Oxigraph
     from kopl.sparql.errors import MissingPackageError
     from kopl.sparql.evaluate import SparqlExecutor
@@ -252,8 +253,8 @@ class _Part:
                 )
         try:
             with open(self.path, "rb") as file:
-                for line in file.read(self._size).splitlines():
-                    self._unseen.add(marks(Example.from_json(json.loads(line))))
+                while file.tell() < self._size:
+                    self._unseen.add(marks(Example.from_json(json.loads(file.readline()))))
                     self.kept += 1
         except (OSError, ValueError, KeyError, TypeError, KoplError) as error:
             raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None

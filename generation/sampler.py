@@ -25,7 +25,7 @@ from generation.lexicon import (
     ValueWords,
     Words,
 )
-from generation.pools import Form, NoDraw, Pools, Qualified, draw_from, has_form
+from generation.pools import Form, NoDraw, Pools, Qualified, draw_from
 from kb import KnowledgeBase, Value
 from kb.facts import FactTable
 from kb.values import Operator
@@ -280,12 +280,14 @@ class Sampler:
             raise NoDraw
         kind, number = fact
         table: FactTable = self.kb.relational if kind == "relational" else self.kb.literals
+        fits = self.pools.of_form[form]
         pairs = [
-            (self.kb.keys[k], self.kb.values[v])
+            (self.kb.keys[k], v)
             for k, v in self.kb.qualifier_sets.pairs(int(table.qualifiers[number]))
+            if fits[v]
         ]
-        fitting = [(k, v) for k, v in pairs if key in (None, k) and has_form(v, form)]
-        return draw_from(self.random, fitting)
+        found, value = draw_from(self.random, [(k, v) for k, v in pairs if key in (None, k)])
+        return found, self.kb.values[value]
 
     def beside(self, want: Want, part: Part) -> Want:
         """What a part is drawn for that stands beside a condition: a name that needs it."""

@@ -207,6 +207,16 @@ class JsonStream:
             raise self.fail("the document is over, but text follows")
 
 
+def read_text(path: Path | str) -> str:
+    """The whole text of a small file; raises ReadError for what is no UTF-8 text."""
+    try:
+        return Path(path).read_text("utf-8")
+    except OSError as error:
+        raise ReadError(f"cannot be read: {error.strerror}", source=str(path)) from None
+    except UnicodeDecodeError:
+        raise ReadError("the file is not UTF-8 text", source=str(path)) from None
+
+
 @contextlib.contextmanager
 def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
     """A file to write that takes its place only when it is complete.

@@ -7,7 +7,6 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError, ReadError
@@ -207,13 +206,9 @@ def program_text(argument: str) -> str:
             raise ReadError("the text is not UTF-8", source="standard input") from None
         return text
     if argument.startswith("@"):
-        path = Path(argument[1:])
-        try:
-            return path.read_text("utf-8").strip("\r\n")
-        except OSError as error:
-            raise ReadError(f"cannot be read: {error.strerror}", source=str(path)) from None
-        except UnicodeDecodeError:
-            raise ReadError("the file is not UTF-8 text", source=str(path)) from None
+        from kb.stream import read_text
+
+        return read_text(argument[1:]).strip("\r\n")
     return argument
 
 

@@ -76,8 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     finally:
         for engine in engines.values():
-            if hasattr(engine, "close"):
-                engine.close()
+            engine.close()
     if not arguments.json:
         headings = ("engine", "agree", "differ", "failed", "total s", "median ms", "max ms")
         print_table(headings, [_row(name, tally) for name, tally in tallies.items()])

@@ -8,13 +8,13 @@ ones such as ``place_of_birth``, and absolute ones such as ``pred:name``.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias, TypeVar, get_args
 
-XSD = "http://www.w3.org/2001/XMLSchema#"
-RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
+from kb.iri import XSD
+
 DOUBLE, INTEGER, DATE = XSD + "double", XSD + "integer", XSD + "date"
 
 
@@ -293,6 +293,15 @@ def variables(node: Any) -> dict[Var, int]:
         if type(part) is Var:
             counts[part] = counts.get(part, 0) + 1
     return counts
+
+
+def flat(elements: Iterable[Element]) -> Iterator[Element]:
+    """The elements, with those of plain groups in the place of the groups."""
+    for element in elements:
+        if isinstance(element, Group):
+            yield from flat(element.elements)
+        else:
+            yield element
 
 
 def mapped(node: Node, change: Callable[[Any], Any]) -> Node:

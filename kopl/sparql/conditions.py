@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kb.errors import ValueReadError
+from kb.iri import XSD
 from kb.values import (
     OPERATORS,
     Condition,
@@ -21,7 +22,6 @@ from kopl.sparql.ast import (
     DATE,
     DOUBLE,
     INTEGER,
-    XSD,
     Compare,
     Element,
     Filter,

@@ -10,13 +10,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from kb.iri import encode
+from kb.iri import RDF, encode
 from kb.values import Condition, Date, Quantity, Value, Year, print_number
 from kopl.sparql.ast import (
     DATE,
     DOUBLE,
     INTEGER,
-    RDF,
     AllOf,
     AnyOf,
     Apply,

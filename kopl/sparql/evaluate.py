@@ -174,7 +174,6 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
         counts = isinstance(item.expression, Aggregate) and item.expression.function == "COUNT"
         if counts and not query.group_by and query.having is None:
             return replace(query, items=(Named(item.expression, COUNT),))
-    asked = item.variable if isinstance(item, Named) else item
     # Whatever the query calls its variables, ours have their own names.
     names = Names(variables(query))
     own = (NODE_NAME, RELATION, COUNT, PLAIN, *VALUE_VARS)
@@ -187,7 +186,7 @@ def denoting(query: Query, encoding: Encoding | None = None) -> Query:
     grouped = query.group_by or query.having is not None
     if query.order_by or query.limit is not None or grouped or isinstance(item, Named):
         inner = (SubSelect(query),)
-    fetch = (*encoding.denoted(asked, NODE_NAME),)
+    fetch = encoding.denoted(asked, NODE_NAME)
     items: tuple[Var | Named, ...] = (Named(asked, PLAIN), NODE_NAME, *VALUE_VARS)
     return Select(items, Group((*inner, *fetch)), distinct=True)
 
@@ -220,9 +219,7 @@ def _prints(query: Select, encoding: Encoding) -> bool:
     if query.order_by or query.limit is not None or query.group_by or query.having is not None:
         return False
     if asked == (RELATION,):
-        return any(_has_verb(part, RELATION) for part in walk(query.where)) or not isinstance(
-            encoding, Encoding
-        )
+        return any(_has_verb(part, RELATION) for part in walk(query.where))
     if asked in ((NODE_NAME,), VALUE_VARS):
         return any(encoding.prints(part, var) for part in walk(query.where) for var in asked)
     return False

@@ -30,6 +30,7 @@ from kopl.sparql.ast import (
     TripleTerm,
     Union,
     Var,
+    flat,
     variables,
 )
 from kopl.sparql.encoding import (
@@ -104,9 +105,9 @@ class _Orderer:
 
     def group(self, group: Group, bound: frozenset[Var]) -> Group:
         """The group in order, when these variables have values already."""
-        flat = list(_flat(group.elements))
-        said = {(e.subject, e.predicate, e.object) for e in flat if isinstance(e, Triple)}
-        elements = [part for e in flat for part in self._opened(e, said)]
+        opened = list(flat(group.elements))
+        said = {(e.subject, e.predicate, e.object) for e in opened if isinstance(e, Triple)}
+        elements = [part for e in opened for part in self._opened(e, said)]
         known = _Known.of(elements)
         late = [e for e in elements if isinstance(e, Bind)]
         filters = [e for e in elements if isinstance(e, Filter)]
@@ -177,7 +178,7 @@ class _Orderer:
 
     def _group(self, group: Group, have: set[Var]) -> float:
         """How many rows a branch gives for one row: greedily, as it will be joined."""
-        parts = [part for e in _flat(group.elements) for part in self._opened(e, set())]
+        parts = [part for e in flat(group.elements) for part in self._opened(e, set())]
         elements = [e for e in parts if not isinstance(e, Filter | Maybe | Bind)]
         known, have, rows, most = _Known.of(elements), set(have), 1.0, 1.0
         while elements:
@@ -288,11 +289,3 @@ def _has(term: Term, have: set[Var]) -> bool:
 
 def _text(term: Term) -> str:
     return decode(term.text) if isinstance(term, Iri) else ""
-
-
-def _flat(elements: Iterable[Element]) -> Iterable[Element]:
-    for element in elements:
-        if isinstance(element, Group):
-            yield from _flat(element.elements)
-        else:
-            yield element

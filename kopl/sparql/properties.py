@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from kb.errors import KoplError, ReadError
+from kb.stream import read_text
 from kopl.sparql.errors import SparqlError
 
 ITEM = "WikibaseItem"
@@ -71,12 +72,9 @@ def read_properties(path: Path | str) -> dict[str, list[Property]]:
     Each label has an id, an id and a datatype, or a list of such pairs. Raises ReadError.
     """
     source = str(path)
+    text = read_text(path)
     try:
-        document = json.loads(Path(path).read_text("utf-8"))
-    except OSError as error:
-        raise ReadError(f"cannot be read: {error.strerror}", source=source) from None
-    except UnicodeDecodeError:
-        raise ReadError("the file is not UTF-8 text", source=source) from None
+        document = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise ReadError(f"the file is not JSON: {error}", source=source) from None
     if not isinstance(document, dict):

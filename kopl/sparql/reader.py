@@ -11,11 +11,10 @@ import re
 from typing import NoReturn
 from urllib.parse import urljoin
 
+from kb.iri import RDF, XSD
 from kopl.sparql.ast import (
     DOUBLE,
     INTEGER,
-    RDF,
-    XSD,
     Aggregate,
     AllOf,
     AnyOf,

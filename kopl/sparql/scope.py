@@ -10,13 +10,13 @@ from kb.store import normalise_name
 from kopl.sparql.ast import (
     Brackets,
     Element,
-    Group,
     Iri,
     Literal,
     Term,
     Triple,
     TripleTerm,
     Var,
+    flat,
 )
 from kopl.sparql.conditions import is_plain
 from kopl.sparql.encoding import (
@@ -75,14 +75,6 @@ class Scope:
         left: list[Element] = [*self.elements, *(fact.element for fact in self.facts)]
         if left:
             raise refused(left[0], "it is not connected with what is asked for as a tree")
-
-
-def flat(elements: Iterable[Element]) -> Iterator[Element]:
-    for element in elements:
-        if isinstance(element, Group):
-            yield from flat(element.elements)
-        else:
-            yield element
 
 
 def fact_of(pairs: tuple[tuple[Term, Term], ...], element: Element) -> Fact:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kb.iri import XSD
 from kopl.sparql.ast import (
     Ask,
     Iri,
@@ -24,7 +25,7 @@ from kopl.sparql.dialects import DIGITS
 from kopl.sparql.engine import Answer
 from kopl.sparql.shape import is_orderless
 
-_STRING = "http://www.w3.org/2001/XMLSchema#string"
+_STRING = XSD + "string"
 
 
 def first_step(query: Query) -> SubSelect | None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+from kb.iri import XSD
 from kopl.sparql.ast import (
     INTEGER,
-    XSD,
     Aggregate,
     AllOf,
     AnyOf,

@@ -14,11 +14,10 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from kb.errors import KoplError
+from kb.iri import RDF, XSD
 from kb.values import NO_UNIT, Condition, Quantity, Value, Year
 from kopl.sparql.ast import (
     DOUBLE,
-    RDF,
-    XSD,
     AllOf,
     AnyOf,
     Apply,

@@ -8,12 +8,12 @@ from itertools import count
 from pathlib import Path
 
 from kb import KnowledgeBase
+from kb.iri import RDF, XSD
 from kb.progress import ProgressBar
 from kb.rdf import literal
 from kb.store import QualifierMap
 from kb.stream import writing
 from kb.values import NO_UNIT, Date, Quantity, Value, print_number
-from kopl.sparql.ast import RDF, XSD
 from kopl.sparql.properties import ITEM
 from kopl.sparql.schema import type_of
 from kopl.sparql.wikidata import DATATYPES, NO_UNIT_ITEM, PROP, RDFS, WD, WIKIBASE, Wikidata

@@ -12,11 +12,12 @@ import pytest
 
 from kb import Builder, KnowledgeBase, from_kqapro, load
 from kb.errors import KoplError
+from kb.iri import RDF, XSD
 from kb.rdf import literal
 from kb.store import normalise_name
 from kb.values import Date, Quantity, Year
 from kopl.executor import Executor
-from kopl.sparql.ast import RDF, XSD, Group, Iri, Literal, Select, Triple, Var
+from kopl.sparql.ast import Group, Iri, Literal, Select, Triple, Var
 from kopl.sparql.engines.oxigraph import Oxigraph
 from kopl.sparql.evaluate import SparqlExecutor
 from kopl.sparql.from_kopl import SparqlWarning, to_sparql

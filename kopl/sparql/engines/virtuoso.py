@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import ReadError, WriteError
-from kb.iri import BASE
+from kb.iri import BASE, XSD
 from kopl.sparql.engine import Answer
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.engines.transport import Reply
@@ -38,7 +38,7 @@ GRAPH = BASE + "graph"
 INSTALL = "apt-get install virtuoso-opensource-7-bin"
 
 _JSON = "application/sparql-results+json"
-_XSD_DATE = "http://www.w3.org/2001/XMLSchema#date"
+_XSD_DATE = XSD + "date"
 _SHORT_YEAR = re.compile(r"(-?)(\d{1,3})(-\d\d-\d\d.*)")
 
 
