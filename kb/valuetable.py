@@ -69,6 +69,11 @@ class ValueTable:
         found = {"string": strings, "quantity": len(numbers) - strings - times, "time": times}
         return Counter({kind: count for kind, count in found.items() if count})
 
+    def has_years(self, numbers: npt.NDArray[np.int32]) -> bool:
+        """Whether some of the values are years without a day."""
+        codes = np.asarray(self._times)[numbers[numbers >= self.first_time] - self.first_time]
+        return bool((codes % 512 == 0).any())
+
     def units(self, numbers: npt.NDArray[np.int32]) -> Counter[str]:
         """How many of the values are quantities in each unit."""
         units = self.units_of(numbers[self.is_quantity(numbers)])

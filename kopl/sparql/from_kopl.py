@@ -299,7 +299,7 @@ def _verify(values: _Values, condition: Condition) -> _Ask:
 def query_relation(out: Emitter, heads: Description, tails: Description) -> _Ask:
     def write(out: Emitter) -> Query:
         head, tail, patterns = _two(out, heads, tails)
-        if not out.exact:
+        if not out.exact and out.may_be_concept(tails):
             out.differ(OWN_RELATIONS)
         relation = RELATION if out.exact else out.names.fresh("p")
         patterns += out.encoding.any_relation(head, relation, tail, only=out.exact)

@@ -72,6 +72,24 @@ class Schema:
         """Whether some fact between nodes has (or may have) that relation."""
         return self.kb is None or key in self._relations
 
+    @cached_property
+    def _with_years(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The attribute keys and the qualifier keys that have years without a day."""
+        assert self.kb is not None
+        attributes, qualifiers = (
+            frozenset(key for key, found in values.items() if self.kb.values.has_years(found))
+            for values in (self.kb.values_of_keys(), self.kb.qualifier_values_of())
+        )
+        return attributes, qualifiers
+
+    def has_years(self, key: str, *, qualifier: bool) -> bool:
+        """Whether some value of a key is (or may be) a year without a day."""
+        return self.kb is None or key in self._with_years[qualifier]
+
+    def is_concept(self, name: str) -> bool:
+        """Whether some concept has (or may have) that name."""
+        return self.kb is None or not all(map(self.kb.is_entity, self.kb.named(name).tolist()))
+
     def types(self, key: str, *, qualifier: bool) -> Collection[ValueType] | None:
         """The types of the values of a key; None when they are not known."""
         if self.kb is None:

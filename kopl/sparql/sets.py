@@ -139,12 +139,12 @@ class Emitter:
         for part in description.parts:
             if isinstance(part, Attribute):
                 found += self._attribute(part, node)
-                bound = bound or (self.exact and not self.schema.is_qualifier(part.key))
+                bound = bound or not self.schema.is_qualifier(part.key)
             elif isinstance(part, Relation):
                 found += self._relation(part, node)
                 # Only nodes have facts, but values are at the other end of attributes.
                 bound = bound or not part.forward
-                bound = bound or (self.exact and not self.schema.is_attribute(part.relation))
+                bound = bound or not self.schema.is_attribute(part.relation)
             else:
                 found.append(self._alternatives(part, node))
                 bound = True
@@ -164,6 +164,14 @@ class Emitter:
         if not self.exact or description.names:
             return bool(keys)
         return any(not self.schema.is_qualifier(key) for key in keys)
+
+    def may_be_concept(self, description: Description) -> bool:
+        """Whether a concept may fit a description: concepts have no attributes and no concepts."""
+        if description.concepts or description.entity:
+            return False
+        if any(isinstance(part, Attribute) for part in description.parts):
+            return False
+        return not description.names or all(map(self.schema.is_concept, description.names))
 
     def _attribute(self, part: Attribute, node: Var) -> list[Element]:
         value = self.names.fresh("pv")
@@ -192,7 +200,8 @@ class Emitter:
         self, value: Var, key: str, condition: Condition, *, qualifier: bool
     ) -> list[Element]:
         """The patterns of a condition on a value of the key."""
-        if not self.exact and self.encoding.is_loose(condition):
+        loose = not self.exact and self.encoding.is_loose(condition)
+        if loose and self.schema.has_years(key, qualifier=qualifier):
             self.differ(YEARS_LOST)
         condition = self.schema.possible(key, condition, qualifier=qualifier)
         return self.encoding.condition(value, condition, self.names, loose=not self.exact)

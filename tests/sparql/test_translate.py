@@ -416,10 +416,11 @@ def test_differences_of_the_datas_style_have_a_reason() -> None:
         sampler = ProgramSampler(document, rng, counts=Counter())
         for _ in range(40):
             program = sampler.sample()
-            query, reasons = translate(program, "data")
-            if engine.denotation(query) != Executor(kb).denote(program):
-                differ += 1
-                assert reasons, str(query)
+            for known in (None, kb):
+                query, reasons = translate(program, "data", kb=known)
+                if engine.denotation(query) != Executor(kb).denote(program):
+                    differ += 1
+                    assert reasons, str(query)
     assert differ > 20  # else nothing was tested
 
 
