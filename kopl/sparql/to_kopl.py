@@ -122,6 +122,8 @@ class _Reader:
             if triple.predicate == asked:
                 return self._relation(triple, scope)
             if triple.predicate == NAME and triple.object == asked:
+                if self.describer.uses[asked] > 2:  # here and behind SELECT
+                    raise refused(triple, f"?{asked.name} stands for a name and for something else")
                 scope.drop([triple])
                 node = variable_of(triple.subject, triple)
                 return rooted(f.QUERY_NAME, self.describer.whole(node, scope))

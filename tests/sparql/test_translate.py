@@ -110,6 +110,11 @@ def test_what_is_no_program() -> None:
     ("query", "reason"),
     [
         ("SELECT ?e WHERE { ?e <r> ?f . ?f <s> ?g . ?g <t> ?e . }", "trees, not cycles"),
+        (
+            'SELECT ?e WHERE { ?e <pred:instance_of> ?c . ?c <pred:name> "c" . ?e <r> ?f .'
+            " ?f <pred:name> ?e . }",
+            "for a name and for something else",
+        ),
         ("SELECT ?e WHERE { ?f <r> ?e . ?f <s> ?e . }", "reached in two ways"),
         ("SELECT ?e WHERE { ?e <r> ?f . }", "any entity or concept"),
         ('SELECT ?e ?f WHERE { ?e <pred:name> "a" . ?f <r> ?e . }', "one root"),
