@@ -9,6 +9,7 @@ from generation.grammar import Pattern, Variable
 from generation.lexicon import (
     ComparisonWords,
     KeyWords,
+    QualifierWords,
     ValueWords,
 )
 from generation.pools import NoDraw, Qualified, draw_from
@@ -30,7 +31,8 @@ def _query_name(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) ->
 @draws(f.COUNT)
 def _count(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
     inner = sampler.draw(pattern.inputs[0], scope, want)
-    return Drawn(Call(pattern.function, (inner.call,)), inner.target)
+    size = sampler.size(inner.call)
+    return Drawn(Call(pattern.function, (inner.call,)), inner.target, intended=str(size))
 
 
 @draws(f.QUERY_ATTR)
@@ -50,7 +52,7 @@ def _query_attr_under_condition(
     assert drawn.fact is not None
     found = KeyWords(sampler.key(drawn.fact[1]))
     call = sampler.call(
-        pattern, scope, [drawn.call], found, KeyWords(key), ValueWords(str(value), value)
+        pattern, scope, [drawn.call], found, QualifierWords(key), ValueWords(str(value), value)
     )
     return Drawn(call, drawn.target, drawn.fact, str(sampler.pools.value(drawn.fact[1])))
 
@@ -60,7 +62,8 @@ def _query_attr_qualifier(sampler: Sampler, pattern: Pattern, scope: Scope, want
     drawn, key, answer = _qualified_literal(sampler, pattern, scope, want, pattern.arguments[2])
     assert drawn.fact is not None
     value = sampler.pools.value(drawn.fact[1])
-    words = KeyWords(sampler.key(drawn.fact[1])), ValueWords(str(value), value), KeyWords(key)
+    asked = KeyWords(sampler.key(drawn.fact[1]))
+    words = asked, ValueWords(str(value), value), QualifierWords(key)
     call = sampler.call(pattern, scope, [drawn.call], *words)
     return Drawn(call, drawn.target, intended=str(answer))
 
@@ -85,7 +88,8 @@ def _query_relation_qualifier(
     fact = draw_from(sampler.random, sampler.pools.relation_facts(number, asked))
     key, answer = sampler.qualifier(("relational", fact), qualifier, "any")
     heads, tails, target = _ends(sampler, pattern, scope, want, fact)
-    words = sampler.lexicon.relation(sampler.kb.relations[number], "forward"), KeyWords(key)
+    relation_words = sampler.lexicon.relation(sampler.kb.relations[number], "forward")
+    words = relation_words, QualifierWords(key)
     call = sampler.call(pattern, scope, [heads, tails], *words)
     return Drawn(call, target, intended=str(answer))
 
@@ -95,8 +99,11 @@ def _select_among(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) 
     fact = sampler.literal(scope.given(pattern.arguments[0]), "quantity", want)
     target = int(sampler.kb.literals.subject[fact])
     inner = sampler.draw(pattern.inputs[0], scope, want.at(target))
-    call = _choice(sampler, pattern, scope, [inner.call], sampler.key(fact))
-    return Drawn(call, target)
+    keys = sampler.comparable(inner.call)
+    key = sampler.key(fact)
+    if key not in keys:
+        key = draw_from(sampler.random, keys)
+    return Drawn(_choice(sampler, pattern, scope, [inner.call], key), target)
 
 
 @draws(f.SELECT_BETWEEN)
@@ -161,6 +168,11 @@ def _ends(
 
 
 def _choice(sampler: Sampler, pattern: Pattern, scope: Scope, inputs: list[Call], key: str) -> Call:
+    """The choice by a word for which one is ahead; raises NoDraw where there is a draw."""
     kind = pattern.function.arguments[1][1]
-    word = scope.given(pattern.arguments[1]) or draw_from(sampler.random, kind.choices)
-    return sampler.call(pattern, scope, inputs, KeyWords(key), ComparisonWords(word, key))
+    word = scope.given(pattern.arguments[1])
+    for one in (word,) if word else sampler.random.sample(kind.choices, len(kind.choices)):
+        if sampler.size(Call(pattern.function, tuple(inputs), (key, one))) == 1:
+            words = KeyWords(key), ComparisonWords(one, key)
+            return sampler.call(pattern, scope, inputs, *words)
+    raise NoDraw

@@ -7,24 +7,25 @@ blocks together drops what an earlier block had.
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from generation.balance import Balance
+from generation.balance import SHARES, Balance, Order
 from generation.choices import Choices
-from generation.grammar import Grammar, Rule, bundled
+from generation.grammar import Grammar, bundled
 from generation.judge import Judge
-from generation.lexicon import NoWords
+from generation.lexicon import Lexicon, NoWords
+from generation.needs import fitting
 from generation.pools import NoDraw
 from generation.sampler import Sampler
 from kb import KnowledgeBase
 from kopl.example import Example
-from kopl.functions import AND, OR, Function
 from kopl.program import Call
 from kopl.sparql.from_kopl import translate
+from kopl.sparql.schema import Schema
+from kopl.sparql.sets import SUPERLATIVE
 from kopl.sparql.text import write
 from kopl.traits import hops, locating, skills
 
@@ -39,13 +40,20 @@ SHORT_PATIENCE = 20
 class Options:
     """What a run of the generator is like, besides its seed.
 
-    ``levels`` bounds how many rules may follow one another (8: descriptions of two hops).
+    ``levels`` bounds how many rules may follow one another (8: descriptions of two hops), ``calls``
+    how many calls a program may have. ``shares`` are percents of asking strategies in place of the
+    paper's, ``short`` is the share of programs of up to three calls (where there are others),
+    ``zero`` that of 0 among the counts.
     ``canonical`` words every question in the paper's single form. ``clauses=False`` keeps questions
     with clauses that change nothing. ``sparql``: whether queries are written. ``verify`` is the
     share of the queries that are run on an engine and compared.
     """
 
     levels: int = 8
+    calls: int = 20
+    shares: tuple[tuple[str, float], ...] = ()
+    short: float = 0.15
+    zero: float = 0.1
     canonical: bool = False
     clauses: bool = True
     sparql: bool = True
@@ -55,7 +63,9 @@ class Options:
 class Maker:
     """Makes blocks of questions over one knowledge base.
 
-    ``run_query`` gives the denotation of a query on another engine; without it none is compared.
+    ``grammar`` and ``lexicon`` are the bundled rules and the words that follow from the knowledge
+    base, unless given. ``run_query`` gives the denotation of a query on another engine; without it
+    none is compared.
     ``reasons`` counts why candidates were not kept, ``compared`` how many queries were run.
     """
 
@@ -65,52 +75,68 @@ class Maker:
         *,
         grammar: Grammar | None = None,
         options: Options | None = None,
+        lexicon: Lexicon | None = None,
         run_query: Callable[[str], list[str]] | None = None,
     ) -> None:
         self.kb, self.options = kb, options or Options()
-        self.grammar = grammar or bundled()
+        self.grammar = fitting(grammar or bundled(), kb)
         self.reasons: Counter[str] = Counter()
         self.compared = 0
         self._choices = Choices(kb)
-        self._sampler = Sampler(kb, self.grammar, Random(0), levels=self.options.levels)
+        self._sampler = Sampler(
+            kb, self.grammar, Random(0), levels=self.options.levels, lexicon=lexicon
+        )
         self._run_query = run_query
 
     def block(self, seed: int, number: int) -> Iterator[Example]:
         """The examples of a block, in order; fewer than SIZE when no more are found."""
         random = self._sampler.random = Random(f"{seed}/{number}")
         judge = Judge(self.kb, clauses=self.options.clauses, reasons=self.reasons)
-        balance = Balance(self.grammar, random, levels=self.options.levels, size=SIZE)
+        balance = Balance(
+            self.grammar, random, levels=self.options.levels, size=SIZE,
+            shares={**SHARES, **dict(self.options.shares)},
+            short=self.options.short, zero=self.options.zero,
+        )  # fmt: skip
         for place in range(SIZE):
-            for rules, wanted in balance.tries():
-                example = self._attempt(judge, rules, wanted, f"{seed}-{number}-{place}")
+            self._sampler.operators = balance.operators()
+            for order in balance.orders():
+                example = self._attempt(judge, order, f"{seed}-{number}-{place}")
                 if example is not None:
-                    balance.count(example.type or "", example.program)
+                    balance.count(example.type or "", example.program, example.answer or "")
                     yield example
                     break
             else:
                 return
 
-    def _attempt(
-        self, judge: Judge, rules: Sequence[Rule], wanted: Function | None, id: str
-    ) -> Example | None:
-        """An example that begins with one of the rules, or None when the patience is over."""
-        weights = [rule.weight for rule in rules]
+    def _attempt(self, judge: Judge, order: Order, id: str) -> Example | None:
+        """An example that is as ordered, or None when the patience is over."""
+        weights = [rule.weight for rule in order.rules]
         random = self._sampler.random
-        for _ in range(PATIENCE if wanted is None else SHORT_PATIENCE):
-            (rule,) = random.choices(rules, weights)
+        special = order != Order(order.rules)
+        for _ in range(SHORT_PATIENCE if special else PATIENCE):
+            (rule,) = random.choices(order.rules, weights)
             try:
-                derivation = self._sampler.sample(rule, wanted)
+                derivation = self._sampler.sample(
+                    rule, order.wanted, nothing=order.nothing, least=order.least
+                )
+                if derivation.program.size > self.options.calls:
+                    continue
                 question = derivation.question(None if self.options.canonical else random)
             except (NoDraw, NoWords):
                 continue
             found = judge.verdict(derivation, question)
             if found is None:
                 continue
+            try:
+                canonical = derivation.question(None)
+            except NoWords:
+                self.reasons["no canonical form"] += 1
+                continue
             program = derivation.program
             choices = self._choices.draw(program, found.answer, found.dropped, judge.denote, random)
             example = Example(
                 question, program, found.answer, choices, id=id, type=rule.strategy,
-                canonical=derivation.question(None),
+                canonical=canonical,
                 extra={
                     "strategies": list(locating(program)),
                     "skills": list(skills(program)),
@@ -134,28 +160,18 @@ class Maker:
 
 
 def query_of(program: Call, kb: KnowledgeBase) -> str:
-    """The program as SPARQL: in the data's style where that has its meaning on this knowledge base.
+    """The program, which has one answer in strict mode, as SPARQL.
 
-    Else it is the exact translation (docs/sparql.md).
+    It is in the data's style where that has the program's meaning on this knowledge base, else the
+    exact translation (docs/sparql.md).
     """
     query, differences = translate(program, "data", kb=kb)
+    if differences == [SUPERLATIVE] and not _has_strings(program.arguments[0], kb):
+        differences = []  # strict mode has excluded ties and several units
     if differences:
         query, _ = translate(program, "exact", kb=kb)
     return write(query)
 
 
-def marks(example: Example) -> tuple[bytes, bytes]:
-    """What tells an example from others: digests of its question and of its program.
-
-    Programs that differ in the order of operands alone are the same.
-    """
-    texts = (example.question, str(_ordered(example.program)))
-    question, program = (hashlib.blake2b(t.encode(), digest_size=12).digest() for t in texts)
-    return question, program
-
-
-def _ordered(call: Call) -> Call:
-    inputs = [_ordered(given) for given in call.inputs]
-    if call.function in (AND, OR):
-        inputs.sort(key=str)
-    return Call(call.function, tuple(inputs), call.arguments)
+def _has_strings(key: str, kb: KnowledgeBase) -> bool:
+    return "string" in (Schema.of(kb).types(key, qualifier=False) or ())

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from random import Random
 
 from generation.pools import NoDraw
 from kb import Date, Quantity, Value, Year
 from kb.values import Operator, Time
 
+# How often operators shall come; "!=" less often, as it says little.
+OPERATORS: Mapping[Operator, float] = {"=": 0.3, "!=": 0.1, "<": 0.3, ">": 0.3}
 
-def draw_operator(random: Random) -> Operator:
-    """An operator; "!=" seldom, as it says little."""
-    roll = random.random()
-    if roll < 0.3:
-        return "="
-    return "!=" if roll < 0.34 else "<" if roll < 0.67 else ">"
+
+def draw_operator(random: Random, weights: Mapping[Operator, float] = OPERATORS) -> Operator:
+    """An operator."""
+    (operator,) = random.choices(list(weights), list(weights.values()))
+    return operator
 
 
 def number_beside(random: Random, value: Quantity, above: bool) -> Quantity:

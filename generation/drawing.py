@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from generation.derivation import Derivation
-from generation.grammar import Pattern, Variable
+from generation.grammar import Pattern, Symbol, Variable
 from generation.lexicon import (
     Direction,
     Words,
@@ -56,16 +56,42 @@ class Drawn:
     intended: str | None = None
 
 
+# A part that was drawn: the left side that it stands for, what it was drawn for, and itself.
+Spare: TypeAlias = "tuple[str, Want, Derivation, Drawn]"
+
+
 @dataclass(slots=True)
 class Scope:
     """What the variables and non-terminals of one rule became so far.
 
-    ``single`` are the non-terminals that must give one entity.
+    ``single`` are the non-terminals that must give one entity. ``spares`` are parts that rules
+    tried before had drawn in vain, ``taken`` the parts of this one.
     """
 
     words: dict[str, Words] = field(default_factory=dict)
     parts: dict[str, Derivation] = field(default_factory=dict)
     single: frozenset[str] = frozenset()
+    spares: list[Spare] = field(default_factory=list)
+    taken: list[Spare] = field(default_factory=list)
+
+    def spare(self, left: str, want: Want) -> tuple[Derivation, Drawn] | None:
+        """A part for a left side that was drawn in vain, and not taken yet, for as much or more."""
+        for known, drawn_for, derivation, drawn in self.spares:
+            if known != left or drawn_for.target != want.target or drawn_for.path != want.path:
+                continue
+            if want.form not in ("any", drawn_for.form) or drawn_for.budget > want.budget:
+                continue
+            if want.qualified not in (None, drawn_for.qualified):
+                continue
+            if all(derivation is not part for part in self.parts.values()):
+                return derivation, drawn
+        return None
+
+    def take(self, symbol: Symbol, want: Want, derivation: Derivation, drawn: Drawn) -> Drawn:
+        """Use a part for a non-terminal."""
+        self.parts[symbol.name] = derivation
+        self.taken.append((symbol.left, want, derivation, drawn))
+        return drawn
 
     def given(self, argument: str | Variable) -> str | None:
         """The text of an argument that is fixed or was drawn before."""

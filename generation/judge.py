@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from generation.clauses import FILTERS, Dropped, without_a_clause
 from generation.derivation import Derivation
 from generation.english import say
+from generation.unseen import Unseen, marks
 from kb import KnowledgeBase
 from kb.errors import ValueReadError
 from kb.values import read_quantity, read_time
@@ -30,8 +31,17 @@ LONGEST = 45  # words in a question
 BALANCE = 2  # by how many questions of a block "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
 _STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
+# The same with a name between: "has the natural resource tin as a natural resource".
+_ECHO = re.compile(
+    r"\bthe (?!one\b)(\w{3,}(?: \w+){0,3}?) (?:\S+ ){1,4}(?:as|is|are) (?:an? )?\1\b"
+)
 # "represented in in 2024": a preposition left at the end of a clause meets another one.
 _COLLISION = re.compile(r"\b(in|on|of|to|at|by|with|from|for) \1\b")
+# "borders Chad, the one in Africa (with a length of 5 miles)": a bracket behind what
+# it does not belong to. Brackets with "the" tell names apart: they may stand there.
+_ASTRAY = re.compile(r", the one [^,()?]*\((?!the\b)")
+# Two brackets in a row: it is not plain which fact the second one is about.
+_BAD = (_STUTTER, _ECHO, _COLLISION, _ASTRAY, re.compile(r"\) \("))
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,7 @@ class Judge:
         self._executor = Executor(kb, strict=True)
         self._lenient = Executor(kb)
         self._clauses = clauses
-        self._questions: set[str] = set()
-        self._programs: set[Call] = set()
+        self._unseen = Unseen()
         self._lead = 0  # of yes over no
         self.reasons: Counter[str] = Counter() if reasons is None else reasons
 
@@ -73,13 +82,12 @@ class Judge:
         if found is None:
             self.reasons[reason] += 1
             return None
-        self._questions.add(question)
-        self._programs.add(derivation.program)
+        self._unseen.add(marks(question, derivation.program))
         return found
 
     def _look(self, derivation: Derivation, question: str) -> tuple[Verdict | None, str]:
         program = derivation.program
-        if question in self._questions or program in self._programs:
+        if not self._unseen.is_new(marks(question, program)):
             return None, "seen before"
         if reads_badly(question):
             return None, "reads badly"
@@ -93,7 +101,7 @@ class Judge:
             denotation = self._executor.outcome(program, shared).strings()
             if len(denotation) != 1:
                 return None, "several answers" if denotation else "no answer"
-            if denotation == ["0"] or derivation.intended not in (None, denotation[0]):
+            if derivation.intended not in (None, denotation[0]):
                 return None, "another answer"
             if not all(self._is_one(part, shared) for part in singular):
                 return None, "ambiguous"
@@ -155,9 +163,8 @@ def asks_what_it_says(program: Call) -> bool:
 
 
 def reads_badly(question: str) -> bool:
-    """Whether a question is too long or repeats itself."""
-    long = question.count(" ") >= LONGEST
-    return long or bool(_STUTTER.search(question) or _COLLISION.search(question))
+    """Whether a question is too long, repeats itself, or has a bracket at the wrong place."""
+    return question.count(" ") >= LONGEST or any(bad.search(question) for bad in _BAD)
 
 
 def names_answer(question: str, answer: str) -> bool:

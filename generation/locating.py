@@ -11,6 +11,7 @@ from generation.lexicon import (
     Direction,
     KeyWords,
     NameWords,
+    QualifierWords,
     Words,
 )
 from generation.pools import NoDraw, draw_from
@@ -51,6 +52,12 @@ def _filter_concept(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want
     if given is not None:
         concepts = [concept for concept in concepts if concept == given]
     everything = sampler.is_everything(inside)
+    if not everything and sampler.nothing:
+        sampler.nothing = False
+        alien = ConceptWords(sampler.alien(inner))
+        return Drawn(sampler.call(pattern, scope, [inner.call], alien), inner.target, inner.fact)
+    if not everything:
+        sampler.several(inner)
     for concept in sampler.random.sample(concepts, len(concepts)):
         call = Call(pattern.function, (inner.call,), (concept,))
         if everything or sampler.size(call) < sampler.size(inner.call):
@@ -69,10 +76,11 @@ def _relate(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Dra
         facts = sampler.pools.relation_facts(number, want.qualified) if number >= 0 else []
         direction = direction_of(way or draw_from(sampler.random, ("forward", "backward")))
     else:
+        known = None if relation is None else sampler.kb.relation_number(relation)
         ways = [
             (r, d)
             for r, d in sampler.pools.links(want.target)
-            if way in (None, d) and (relation is None or sampler.kb.relations[r] == relation)
+            if way in (None, d) and known in (None, r)
         ]
         number, direction, facts = sampler.telling(want, ways)
     fact = draw_from(sampler.random, facts)
@@ -94,7 +102,6 @@ def _relate(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Dra
 @draws(f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR, f.FILTER_DATE)
 def _filter(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
     form = FORMS[pattern.function.name]
-    sampler.needs_namesakes(pattern.inputs[0], want)
     fact = sampler.literal(scope.given(pattern.arguments[0]), form, want)
     target = int(sampler.kb.literals.subject[fact])
     inner = sampler.draw(
@@ -114,17 +121,16 @@ def _qfilter(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Dr
     if want.target is not None and not sampler.pools.has_qualified(want.target, (given, form)):
         raise NoDraw
     asked = Want(want.target, want.form, (given, form), want.budget, want.path)
-    inner = sampler.draw(pattern.inputs[0], scope, asked)
+    inner = sampler.several(sampler.draw(pattern.inputs[0], scope, asked))
     key, value = sampler.qualifier(inner.fact, given, form)
     words = sampler.comparison(pattern, key, value, True, scope)
-    call = sampler.call(pattern, scope, [inner.call], KeyWords(key), *words)
-    return Drawn(call, inner.target, inner.fact)
+    call = sampler.call(pattern, scope, [inner.call], QualifierWords(key), *words)
+    return Drawn(sampler.narrowing(call), inner.target, inner.fact)
 
 
 @draws(f.AND)
 def _and(sampler: Sampler, pattern: Pattern, scope: Scope, want: Want) -> Drawn:
-    sampler.needs_namesakes(pattern.inputs[1], want)
-    left = sampler.draw(pattern.inputs[0], scope, want)
+    left = sampler.several(sampler.draw(pattern.inputs[0], scope, want))
     below = sampler.beside(want.at(left.target), pattern.inputs[1])
     right = sampler.draw(pattern.inputs[1], scope, below)
     call = Call(pattern.function, (left.call, right.call))

@@ -11,11 +11,13 @@ from dataclasses import replace
 from functools import lru_cache
 from random import Random
 
+import numpy as np
+
 from generation import asking, locating
-from generation.constants import constant_for, draw_operator
+from generation.constants import OPERATORS, constant_for, draw_operator
 from generation.derivation import Derivation
-from generation.drawing import LOCATING, WAYS, Drawn, Fact, Scope, Want
-from generation.grammar import Grammar, Part, Pattern, Rule, Symbol, functions
+from generation.drawing import LOCATING, WAYS, Drawn, Fact, Scope, Spare, Want
+from generation.grammar import Grammar, Part, Pattern, Rule, Symbol, functions, symbols
 from generation.lexicon import (
     ConceptWords,
     Direction,
@@ -25,12 +27,13 @@ from generation.lexicon import (
     ValueWords,
     Words,
 )
+from generation.needs import fitting, haves, needs
 from generation.pools import Form, NoDraw, Pools, Qualified, draw_from
 from kb import KnowledgeBase, Value
 from kb.facts import FactTable
 from kb.values import Operator
 from kopl import functions as f
-from kopl.denotation import Outcome
+from kopl.denotation import Located, Outcome
 from kopl.executor import Executor
 from kopl.functions import Function
 from kopl.program import Call
@@ -59,30 +62,48 @@ class Sampler:
     """
 
     def __init__(
-        self, kb: KnowledgeBase, grammar: Grammar, random: Random, *, levels: int = 8
+        self,
+        kb: KnowledgeBase,
+        grammar: Grammar,
+        random: Random,
+        *,
+        levels: int = 8,
+        lexicon: Lexicon | None = None,
     ) -> None:
-        self.kb, self.grammar, self.random, self.levels = kb, grammar, random, levels
+        self.kb, self.grammar, self.random, self.levels = kb, fitting(grammar, kb), random, levels
         self.pools = Pools(kb)
-        self.lexicon = Lexicon(kb)
+        self._haves: list[int] = haves(self.pools).tolist()
+        self.lexicon = lexicon or Lexicon(kb)
         self._rules = lru_cache(maxsize=None)(self._rules_of)
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
         self._wanted: Function | None = None
+        # How likely the operators are.
+        self.operators = OPERATORS
+        # How many calls the next part must have at least.
+        self._least = 0
+        # Whether a part is still to be drawn so that it gives nothing.
+        self.nothing = False
         self._steps = 0
 
-    def sample(self, rule: Rule, wanted: Function | None = None) -> Derivation:
+    def sample(
+        self, rule: Rule, wanted: Function | None = None, *, nothing: bool = False, least: int = 0
+    ) -> Derivation:
         """A derivation that begins with the rule; raises NoDraw when this attempt finds none.
 
-        ``wanted`` is a function that is to stand in the program.
+        ``wanted`` is a function that is to stand in the program. With ``nothing``, what the
+        question is about shall not exist: a concept none of whose instances fits the rest.
+        ``least`` is how many calls the program shall have at least.
         """
         self._outcomes.clear()
-        self._wanted, self._steps = wanted, 0
+        self._wanted, self._steps, self.nothing, self._least = wanted, 0, nothing, least
         try:
-            found, _ = self._derive(rule, Want(budget=self.levels))
+            found, _ = self._derive(rule, Want(budget=self.levels), Scope(single=rule.single))
         except _GiveUp:
             raise NoDraw from None
-        if self._wanted is not None:
+        if self._wanted is not None or self.nothing or found.program.size < least:
             raise NoDraw
+        found.lexicon = self.lexicon
         return found
 
     def size(self, call: Call) -> int:
@@ -99,41 +120,101 @@ class Sampler:
             raise NoDraw
         return call
 
+    def comparable(self, call: Call) -> list[str]:
+        """The keys by which two or more elements have a quantity each, and none has several."""
+        found = self._executor.outcome(call, self._outcomes)
+        assert isinstance(found, Located)
+        table = self.kb.literals
+        facts = table.of_subjects(found.ids)
+        facts = facts[self.pools.of_form["quantity"][table.object[facts]]]
+        owners = np.stack((table.predicate[facts], table.subject[facts]))
+        (keys, _), counts = np.unique(owners, axis=1, return_counts=True)
+        several = np.bincount(keys, minlength=len(self.kb.keys)) > 1
+        several[keys[counts > 1]] = False
+        return [self.kb.keys[key] for key in np.flatnonzero(several).tolist()]
+
+    def alien(self, part: Drawn) -> str:
+        """A concept of no element of a part, but of something that has such a fact as well.
+
+        "How many mountains share a border with Norway": other things than those that do.
+        """
+        if part.fact is None:
+            raise NoDraw
+        kind, number = part.fact
+        table: FactTable = self.kb.relational if kind == "relational" else self.kb.literals
+        ends = (table.object, table.subject) if kind == "relational" else (table.subject,)
+        column = next((end for end in ends if int(end[number]) == part.target), table.subject)
+        facts = table.of_predicate(int(table.predicate[number]))
+        other = int(column[draw_from(self.random, facts.tolist())])
+        concept = draw_from(self.random, self.concepts(other) if self.kb.is_entity(other) else [])
+        if self.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
+            raise NoDraw
+        return concept
+
+    def several(self, part: Drawn) -> Drawn:
+        """A part that gives several elements, so that a condition can narrow it; else NoDraw."""
+        if self.size(part.call) < 2:
+            raise NoDraw
+        return part
+
     def _expand(self, symbol: Symbol, scope: Scope, want: Want) -> Drawn:
         single = symbol.name in scope.single
-        wanted = self._wanted
-        rules, weights = self._rules(symbol.left, want.budget, wanted)
+        plain = self._wanted is None and not self.nothing
+        found = scope.spare(symbol.left, want) if plain else None
+        if found is not None and found[1].call.size >= self._least and self._fits(found[1], single):
+            self._least = 0
+            return scope.take(symbol, want, *found)
+        wanted, nothing, least = self._wanted, self.nothing, self._least
+        has = -1 if want.target is None else self._haves[want.target]
+        rules, weights = self._rules(symbol.left, want.budget, wanted, has)
+        spares: list[Spare] = []
         while rules:
             (rule,) = self.random.choices(rules, weights)
+            inner = Scope(single=rule.single, spares=spares)
             try:
-                derivation, drawn = self._derive(rule, want)
-                if single and drawn.call.function in LOCATING and self.size(drawn.call) != 1:
-                    raise NoDraw
+                derivation, drawn = self._derive(rule, want, inner)
+                if drawn.call.size >= least and self._fits(drawn, single):
+                    self._least = 0
+                    return scope.take(symbol, want, derivation, drawn)
             except NoDraw:
-                self._wanted = wanted
-                rules = [other for other in rules if other is not rule]
-                weights = [other.weight for other in rules]
-                continue
-            scope.parts[symbol.name] = derivation
-            return drawn
+                pass
+            self._wanted, self.nothing, self._least = wanted, nothing, least
+            # What a rule that failed had drawn already may do for another one.
+            spares = [*spares, *inner.taken]
+            rules = [other for other in rules if other is not rule]
+            weights = [other.weight for other in rules]
         raise NoDraw
 
+    def _fits(self, drawn: Drawn, single: bool) -> bool:
+        """Whether a part gives one element, where the rule speaks of it as of one."""
+        return not single or drawn.call.function not in LOCATING or self.size(drawn.call) == 1
+
     def _rules_of(
-        self, left: str, budget: int, wanted: Function | None
+        self, left: str, budget: int, wanted: Function | None, has: int
     ) -> tuple[list[Rule], list[int]]:
-        """The rules that fit a budget and lead to a wanted function, if any does; their weights."""
-        rules = [rule for rule in self.grammar.rules[left] if rule.height <= budget]
+        """The rules that fit a budget and a node, and lead to a wanted function, if any does.
+
+        And their weights.
+        """
+        rules = [
+            rule
+            for rule in self.grammar.rules[left]
+            if rule.height <= budget and not needs(rule.program) & ~has
+        ]
         leading = [rule for rule in rules if wanted in rule.reach]
         rules = leading or rules
         return rules, [rule.weight for rule in rules]
 
-    def _derive(self, rule: Rule, want: Want) -> tuple[Derivation, Drawn]:
+    def _derive(self, rule: Rule, want: Want, scope: Scope) -> tuple[Derivation, Drawn]:
         self._steps += 1
         if self._steps > MOST_STEPS:
             raise _GiveUp
-        if any(function is self._wanted for function in functions(rule.program)):
+        own = tuple(functions(rule.program))
+        if self._wanted in own:
             self._wanted = None
-        scope = Scope(single=rule.single)
+        if self._least:  # the first part makes up for what the others, one call each, do not
+            others = sum(1 for _ in symbols(rule.program)) - 1
+            self._least = max(0, self._least - len(own) - others)
         below = Want(want.target, want.form, want.qualified, want.budget - 1, want.path)
         drawn = self.draw(rule.program, scope, below)
         person = drawn.target in self.pools.person
@@ -234,11 +315,12 @@ class Sampler:
                 else draw_from(self.random, self.pools.keys(form, qualified))
             )
             return draw_from(self.random, self.pools.key_facts(number, form, qualified))
+        wanted = None if key is None else self.kb.key_number(key)
         groups = [
-            fitting
+            found
             for number, facts in self.pools.literals(want.target).items()
-            if key is None or self.kb.keys[number] == key
-            if (fitting := self.fitting(facts, form, want))
+            if wanted in (None, number)
+            if (found := self.fitting(facts, form, want))
         ]
         return draw_from(self.random, draw_from(self.random, groups))
 
@@ -262,7 +344,7 @@ class Sampler:
             )
             return [ValueWords(str(other), other)]
         given = scope.given(pattern.arguments[-1])
-        operator: Operator = given or draw_operator(self.random)  # type: ignore[assignment]
+        operator: Operator = given or draw_operator(self.random, self.operators)  # type: ignore[assignment]
         others = [] if holds else self.values_of(key)
         constant = constant_for(
             self.random, value, operator, holds=holds, others=others, day=name.endswith("Date")
@@ -293,13 +375,6 @@ class Sampler:
         """What a part is drawn for that stands beside a condition: a name that needs it."""
         is_name = isinstance(part, Pattern) and part.function is f.FIND
         return replace(want, namesakes=True) if is_name else want
-
-    def needs_namesakes(self, part: Part, want: Want) -> None:
-        """Raise NoDraw at once for a target whose name needs no condition beside it."""
-        if isinstance(part, Symbol) or part.function is not f.FIND or want.target is None:
-            return
-        if len(self.kb.named(self.kb.name_of(want.target))) == 1:
-            raise NoDraw
 
     def another(self, part: Part, scope: Scope) -> int | None:
         """A node that a part may hold whose relation or concept was drawn before, or None."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from random import Random
 
+from generation.unseen import digest, program_mark
 from kb.errors import KoplError
 from kopl.example import Example
 from kopl.program import post_order
@@ -94,7 +94,7 @@ def _by_answers(examples: Iterable[Example], random: Random, shares: list[float]
     def answer(example: Example) -> Hashable:
         if example.answer is None:
             raise KoplError(f"the question {example.question!r} has no answer to split by")
-        return "answer", _digest(example.answer.strip())
+        return "answer", digest(example.answer.strip())
 
     return _apart(examples, answer, random, shares, "answers")
 
@@ -164,19 +164,14 @@ def _numbers(parts: Sequence[Sequence[int]]) -> list[int]:
 def _marks(example: Example) -> list[Hashable]:
     """What examples of different parts must not have in common."""
     marks: list[Hashable] = [
-        ("text", _digest(example.question)),
-        ("program", _digest(str(example.program))),
+        ("text", digest(example.question)),
+        ("program", program_mark(example.program)),
     ]
     if example.canonical is not None:
-        marks.append(("text", _digest(example.canonical)))
+        marks.append(("text", digest(example.canonical)))
     if example.id is not None and (of := example.id.partition("#")[0]):
-        marks.append(("id", _digest(of)))
+        marks.append(("id", digest(of)))
     return marks
-
-
-def _digest(text: str) -> bytes:
-    """A short stand-in for a text, so that a split of a large file holds no texts."""
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
 
 
 def _groups(marks: Iterable[Sequence[Hashable]]) -> list[list[int]]:
