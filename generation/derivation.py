@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from random import Random
 
-from generation.english import tidy
-from generation.grammar import ONE, SINGULAR, WHAT, Rule, Slot, Text
-from generation.lexicon import NameWords, NoWords, Words
+from generation.english import capitalised, clauses, tidy
+from generation.grammar import CANONICAL, ITS, ONE, SINGULAR, WHAT, Rule, Slot, Text
+from generation.lexicon import Lexicon, NoWords, Words
 from kopl.program import Call
+
+# The forms that are relative clauses: "that ..." is "who ..." of people.
+RELATIVE = frozenset(("that", "those"))
 
 
 @dataclass(slots=True)
@@ -17,7 +19,8 @@ class Derivation:
     """A rule with what its variables and non-terminals became.
 
     ``target`` is the node that the rule was drawn for, ``person`` tells whether it is one.
-    ``intended`` is the answer that a ROOT rule was drawn to have, where that is known.
+    ``intended`` is the answer that a ROOT rule was drawn to have, where that is known. ``lexicon``
+    says the words of the whole; without one they are said as their texts alone tell.
     """
 
     rule: Rule
@@ -27,63 +30,81 @@ class Derivation:
     target: int
     person: bool = False
     intended: str | None = None
+    lexicon: Lexicon | None = None
     # The programs that the question speaks of in the singular; filled in by `question`.
     singular: list[Call] = field(default_factory=list)
 
     def question(self, random: Random | None) -> str:
         """A wording of the whole, drawn among those that there are; raises NoWords for none.
 
-        Without ``random`` it is the canonical one: the first wording of each rule that there is.
+        Without ``random`` it is the canonical one: of each rule the wording for "canonical", else
+        the first that there is.
         """
         self.singular = []
-        text = tidy(_say(self, ONE, random, self.singular))
-        return text if any(text.startswith(name) for name in self.names()) else _capital(text)
-
-    def names(self) -> Iterator[str]:
-        """The names that the program is built from."""
-        for words in self.words.values():
-            if isinstance(words, NameWords):
-                yield words.text
-        for part in self.parts.values():
-            yield from part.names()
+        speaker = _Speaker(self.lexicon, random, self.singular)
+        return capitalised(tidy(speaker.say(self, ONE)))
 
 
-def _capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+@dataclass(slots=True)
+class _Speaker:
+    """Says derivations; ``singular`` gathers the programs that are spoken of in the singular."""
 
+    lexicon: Lexicon | None
+    random: Random | None
+    singular: list[Call]
 
-def _say(node: Derivation, form: str, random: Random | None, singular: list[Call]) -> str:
-    wordings = list(node.rule.texts.get(form, ()))
-    while wordings:
-        text = wordings.pop(random.randrange(len(wordings)) if random else 0)
-        before = len(singular)
-        try:
-            said = _realise(node, text, random, singular)
-        except NoWords:
-            del singular[before:]
-            continue
-        if form in SINGULAR:
-            singular.append(node.program)
+    def say(self, node: Derivation, form: str) -> str:
+        """A derivation in a form; raises NoWords where its rule has no such wording."""
+        texts = node.rule.texts
+        wordings = list(texts.get(form, ()))
+        if self.random is None:
+            wordings = [*texts.get(CANONICAL if form == ONE else f"{CANONICAL} {form}", ()),
+                        *wordings]  # fmt: skip
+        while wordings:
+            text = wordings.pop(self.random.randrange(len(wordings)) if self.random else 0)
+            before = len(self.singular)
+            try:
+                said = self._realise(node, text)
+            except NoWords:
+                del self.singular[before:]
+                continue
+            if form in SINGULAR:
+                self.singular.append(node.program)
+            return self._of_person(said, form) if node.person else said
+        raise NoWords
+
+    def _realise(self, node: Derivation, text: Text) -> str:
+        return "".join(part if isinstance(part, str) else self._fill(node, part) for part in text)
+
+    def _fill(self, node: Derivation, slot: Slot) -> str:
+        if slot.name == WHAT:
+            return "who" if node.person else "what"
+        if slot.name == ITS:
+            return self._possessive(node)
+        part = node.parts.get(slot.name)
+        if part is not None:
+            said = self.say(part, slot.form or ONE)
+            if slot.brief and clauses(said) > (slot.form in RELATIVE):
+                raise NoWords
+            return said
+        inside = [self._realise(node, text) for text in slot.arguments]
+        words = node.words[slot.name]
+        if self.lexicon is not None:
+            words = self.lexicon.dressed(words)
+        said = str(getattr(words, slot.form or "plain")(*inside))
+        if not node.person:
+            return said
+        if " as its " in said:
+            said = said.replace(" as its ", f" as {self._possessive(node)} ")
+        return self._of_person(said, slot.form)
+
+    def _possessive(self, node: Derivation) -> str:
+        if self.lexicon is not None:
+            return self.lexicon.possessive(node.target, node.person)
+        return "their" if node.person else "its"
+
+    def _of_person(self, said: str, form: str) -> str:
+        """The clause with "who" for "that"; the paper's single form keeps "that"."""
+        if self.random is not None and form in RELATIVE and said.startswith("that "):
+            return f"who {said[5:]}"
         return said
-    raise NoWords
-
-
-def _realise(node: Derivation, text: Text, random: Random | None, singular: list[Call]) -> str:
-    said = []
-    for part in text:
-        if isinstance(part, str):
-            said.append(part)
-        else:
-            said.append(_fill(node, part, random, singular))
-    return "".join(said)
-
-
-def _fill(node: Derivation, slot: Slot, random: Random | None, singular: list[Call]) -> str:
-    if slot.name == WHAT:
-        return "who" if node.person else "what"
-    part = node.parts.get(slot.name)
-    if part is not None:
-        return _say(part, slot.form or ONE, random, singular)
-    inside = [_realise(node, text, random, singular) for text in slot.arguments]
-    said: str = getattr(node.words[slot.name], slot.form or "plain")(*inside)
-    return said

@@ -10,13 +10,33 @@ import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from generation.lexicon import WORDS
+from generation.rules import (
+    CANONICAL,
+    ITS,
+    ONE,
+    REST,
+    ROOT,
+    SINGULAR,
+    WHAT,
+    Part,
+    Pattern,
+    Rule,
+    Slot,
+    Symbol,
+    Text,
+    Variable,
+    functions,
+    slots,
+    symbols,
+    variables,
+)
 from kb.errors import ReadError
 from kopl.errors import TypingError
 from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
@@ -24,78 +44,31 @@ from kopl.program import Call
 from kopl.typecheck import check
 from kopl.types import Kind, Type
 
+__all__ = [
+    "CANONICAL",
+    "ITS",
+    "ONE",
+    "ROOT",
+    "SINGULAR",
+    "WHAT",
+    "Grammar",
+    "Part",
+    "Pattern",
+    "Rule",
+    "Slot",
+    "Symbol",
+    "Text",
+    "Variable",
+    "bundled",
+    "functions",
+    "load_grammar",
+    "read_grammar",
+    "slots",
+    "symbols",
+    "variables",
+]
+
 Result = TypeVar("Result")
-
-ROOT = "ROOT"
-ONE = "one"  # the form that is meant when a rule or a slot names none
-# The forms that speak of one entity, so that the program must find exactly one.
-SINGULAR = frozenset((ONE, "which"))
-WHAT = "what"  # the slot that is "who" when the rule was drawn for a person, else "what"
-
-
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A textual argument that sampling fills in; its kind is that of its place."""
-
-    name: str
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Symbol:
-    """A non-terminal of a program; ``name`` has a prime for each further occurrence."""
-
-    name: str
-
-    @property
-    def left(self) -> str:
-        """The left side of the rules that it stands for."""
-        return self.name.rstrip("'")
-
-
-@dataclass(frozen=True, slots=True)
-class Pattern:
-    """A call whose inputs may be non-terminals and whose textual arguments may be variables."""
-
-    function: Function
-    inputs: tuple[Part, ...]
-    arguments: tuple[str | Variable, ...]
-
-
-Part: TypeAlias = Pattern | Symbol
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """A place in a wording: a variable or non-terminal, its form, and texts put inside it."""
-
-    name: str
-    form: str
-    arguments: tuple[Text, ...] = ()
-
-
-Text: TypeAlias = tuple["str | Slot", ...]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
-
-    ``height`` is the length of the shortest derivation that begins with the rule, ``reach`` the
-    functions that derivations from it can have, ``single`` the non-terminals that all its wordings
-    speak of as of one; ``line`` is its line in the file and ``lines`` those of its wordings.
-    """
-
-    left: str
-    program: Part
-    texts: Mapping[str, tuple[Text, ...]]
-    line: int
-    lines: Mapping[Text, int]
-    strategy: str = ""
-    weight: int = 1
-    height: int = field(default=0, compare=False)
-    reach: frozenset[Function] = field(default=frozenset(), compare=False)
-    single: frozenset[str] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True)
@@ -165,9 +138,9 @@ def _error(source: str, line: int, message: str) -> ReadError:
 # --- reading ---------------------------------------------------------------------------------
 
 _RULE = re.compile(r"([A-Z]+)(?:\[(\w+)\])?(?:\s+\*(\d+))?\s*->\s*(.+)")
-_FORMS = re.compile(r"([a-z]+(?:, [a-z]+)*):\s+(.*)")
+_FORMS = re.compile(r"((?:canonical )?[a-z]+(?:, (?:canonical )?[a-z]+)*):(?:\s+(.*))?")
 _SYMBOL = re.compile(r"[A-Z]+'*")
-_SLOT = re.compile(r"(\w+'*)(?:\.(\w+))?(?:\s+(.+))?")
+_SLOT = re.compile(r"(\w+'*)(?:\.(\w+))?(!)?(?:\s+(.+))?")
 _TOKEN = re.compile(r'\s*([(),]|"[^"]*"|[^(),"]+)')
 
 
@@ -208,7 +181,7 @@ def _read_rule(lines: list[tuple[int, str]], source: str) -> Rule:
     places: dict[Text, int] = {}
     for number, line in lines[1:]:
         forms, text = match.groups() if (match := _FORMS.fullmatch(line)) else (ONE, line)
-        wording = _at(source, number, _read_text, text)
+        wording = _at(source, number, _read_text, text or "")
         places.setdefault(wording, number)
         for form in forms.split(", "):
             texts[form].append(wording)
@@ -286,9 +259,9 @@ def _read_text(text: str) -> Text:
         if not match:
             raise _Malformed(f"a slot is written {{name}}, {{name.form}} or {{name.form E, E'}},"
                              f" not {{{piece}}}")  # fmt: skip
-        name, form, inside = match.groups()
+        name, form, brief, inside = match.groups()
         arguments = tuple(_inside(part) for part in re.split(r",\s*", inside)) if inside else ()
-        parts.append(Slot(name, form or "", arguments))
+        parts.append(Slot(name, form or "", arguments, bool(brief)))
     return tuple(parts)
 
 
@@ -299,40 +272,6 @@ def _inside(text: str) -> Text:
 
 
 # --- checking --------------------------------------------------------------------------------
-
-
-def symbols(part: Part) -> Iterator[Symbol]:
-    """The non-terminals of a program side, in order."""
-    if isinstance(part, Symbol):
-        yield part
-    else:
-        for inner in part.inputs:
-            yield from symbols(inner)
-
-
-def variables(part: Part) -> Iterator[Variable]:
-    """The variables of a program side, in order."""
-    if isinstance(part, Pattern):
-        for inner in part.inputs:
-            yield from variables(inner)
-        yield from (a for a in part.arguments if isinstance(a, Variable))
-
-
-def functions(part: Part) -> Iterator[Function]:
-    """The functions of a program side, in order."""
-    if isinstance(part, Pattern):
-        for inner in part.inputs:
-            yield from functions(inner)
-        yield part.function
-
-
-def slots(text: Text) -> Iterator[Slot]:
-    """The slots of a wording, those inside of slots too."""
-    for part in text:
-        if isinstance(part, Slot):
-            yield part
-            for inner in part.arguments:
-                yield from slots(inner)
 
 
 def _type_of(rules: list[Rule], types: Mapping[str, Type]) -> Type:
@@ -384,15 +323,19 @@ def _check(
     names = [symbol.name for symbol in symbols(rule.program)]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise _Malformed(f"{twice[0]} stands twice; write {twice[0]}' the second time")
+    apart = rule.texts.get(REST, ())
+    said = {slot.name for text in apart for slot in slots(text)}
     for text, line in rule.lines.items():
         _at(source, line, _check_text, text, kinds, names, rules)
+        if text not in apart:
+            _at(source, line, _check_whole, text, kinds, names, said)
 
 
 def _check_text(
     text: Text, kinds: Mapping[str, Kind], names: list[str], rules: Mapping[str, list[Rule]]
 ) -> None:
     for slot in slots(text):
-        if slot.name == WHAT and not slot.form and not slot.arguments:
+        if slot.name in (WHAT, ITS) and not slot.form and not slot.arguments:
             continue
         if slot.name in kinds:
             _check_word(slot, kinds[slot.name])
@@ -404,7 +347,11 @@ def _check_text(
             left, form = Symbol(slot.name).left, slot.form or ONE
             if not any(form in rule.texts for rule in rules[left]):
                 raise _Malformed(f"no rule for {left} has a wording {form!r}")
-    said = {slot.name for slot in slots(text)}
+
+
+def _check_whole(text: Text, kinds: Mapping[str, Kind], names: list[str], apart: set[str]) -> None:
+    """Check that a wording mentions everything, but for what the rule says apart."""
+    said = {slot.name for slot in slots(text)} | apart
     silent = [n for n in (*kinds, *names) if n not in said and kinds.get(n) != Kind.DIRECTION]
     if silent:
         raise _Malformed(f"a wording does not mention {silent[0]}")

@@ -12,6 +12,7 @@ from generation.lexicon import (
     KeyWords,
     NoWords,
     OperatorWords,
+    QualifierWords,
     RelationWords,
     ValueWords,
 )
@@ -56,6 +57,13 @@ def test_article(phrase: str) -> None:
         (Quantity(7.9, "gram per cubic centimetre"), "7.9 grams per cubic centimetre"),
         (Quantity(2.1, "child per woman"), "2.1 children per woman"),
         (Quantity(3, "percent"), "3 percent"),
+        (Quantity(219_090_000_000, "dollar"), "219.09 billion dollars"),
+        (Quantity(379_000_000, "dollar"), "379 million dollars"),
+        (Quantity(379_000_001, "dollar"), "379,000,001 dollars"),
+        (Quantity(-2_500_000, "dollar"), "-2.5 million dollars"),
+        (Quantity(3_000_000), "3,000,000"),
+        (Quantity(8_100_000_000), "8.1 billion"),
+        (Quantity(8_100_000_123), "8,100,000,123"),
         (Quantity(4, "per thousand"), "4 per thousand"),
         (Year(1921), "1921"),
         (Date(1921, 7, 4), "4 July 1921"),
@@ -106,7 +114,12 @@ def test_relations(
 
 
 def test_relations_as_facts() -> None:
-    assert RelationWords("capital", "forward", False).fact("X", "Y") == "the capital of X is Y"
+    capital, partner = (RelationWords(r, "forward", r != "capital") for r in ("capital", "partner"))
+    assert capital.fact("X", "Y") == "the capital of X is Y"
+    assert capital.told("X", "Y") == "Y is the capital of X"
+    assert partner.fact("X", "Y") == "Y is a partner of X"
+    assert partner.fact("X", "garments") == "garments are partners of X"
+    assert partner.been("X", "garments") == "have garments been partners of X"
     assert RelationWords("member of", "forward", True).fact("X", "Y") == "X is a member of Y"
     assert RelationWords("anthem", "forward", False).been("X", "Y") == "has Y been the anthem of X"
     assert RelationWords("award received", "forward", True).was("X", "Y") == "did X receive Y"
@@ -117,21 +130,51 @@ def test_comparisons() -> None:
     assert OperatorWords("<", Date(1990, 1, 1)).plain() == "before"
     assert OperatorWords(">", Quantity(3)).plain() == "greater than"
     assert OperatorWords("=", Quantity(3)).of() == "of"
+    assert OperatorWords("=", Quantity(3)).table() == "equal to"
+    assert OperatorWords("=", Date(1990, 1, 1)).table() == "on"
+    assert OperatorWords("!=", Year(1990)).table() == "not in"
+    assert OperatorWords("=", Year(1990)).bracket() == ""
+    assert OperatorWords("!=", Year(1990)).time() == "in a year other than"
+    assert OperatorWords("<", Quantity(3)).count() == "fewer than"
     assert ComparisonWords("largest", "area").plain() == "largest"
     assert ComparisonWords("less", "birth rate").plain() == "lower"
+    assert ComparisonWords("less", "birth rate").table() == "smaller"
+    assert ComparisonWords("greater", "length").alone() == "longer"
+    assert ComparisonWords("smallest", "length").alone() == "the shortest"
+    with pytest.raises(NoWords):
+        ComparisonWords("greater", "birth rate").alone()
+
+
+def test_comparison() -> None:
+    assert english.comparison("large") == ("larger", "largest", "smaller", "smallest")
+    assert english.comparison("heavy") == ("heavier", "heaviest", "lighter", "lightest")
+    assert english.comparison("populous")[2:] == ("less populous", "least populous")
 
 
 def test_keys_and_values() -> None:
     assert KeyWords("carbon dioxide emissions").verb() == "are"
     assert KeyWords("value of exports").verb() == "is"
-    assert KeyWords("separated from").given() == "separated from"
-    assert KeyWords("allotrope").given() == "with the allotrope"
+    assert KeyWords("date of birth").question("X") == "when was X born"
+    assert KeyWords("number of seats").counted() == "seats"
+    with pytest.raises(NoWords):
+        KeyWords("number of seats").a()  # never "a number of seats of 5"
+    assert QualifierWords("separated from").given() == "separated from"
+    assert QualifierWords("separated from").question() == "what was it separated from"
+    assert QualifierWords("allotrope").given() == "with the allotrope"
+    assert QualifierWords("start time").compared() == "starting"
     assert ValueWords("2019", Year(2019)).at() == "in 2019"
     assert ValueWords("2019-05-01", Date(2019, 5, 1)).at() == "on 1 May 2019"
     with pytest.raises(NoWords):
-        KeyWords("point in time").other()
+        QualifierWords("point in time").other()
     with pytest.raises(NoWords):
         ConceptWords("member state of NATO").short()
+
+
+def test_capital() -> None:
+    assert english.capitalised("cabbages are") == "Cabbages are"
+    assert english.capitalised("iodine-113 decays") == "Iodine-113 decays"
+    assert english.capitalised("iPhone is") == "iPhone is"
+    assert english.capitalised("") == ""
 
 
 @pytest.mark.parametrize(
@@ -148,6 +191,7 @@ def test_keys_and_values() -> None:
         ),
         ("of Bursa, the one in X,, what is it?", "of Bursa, the one in X, what is it?"),
         ("( a )", "(a)"),
+        ("the lake, the one in X, (in 1990), is", "the lake, the one in X (in 1990), is"),
     ],
 )
 def test_tidy(text: str, tidied: str) -> None:

@@ -1,0 +1,137 @@
+"""A file of annotations to begin with: every name, what would be said of it, and sample facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from generation import english
+from generation.lexicon.annotations import (
+    CONCEPTS,
+    KEYS,
+    QUALIFIERS,
+    RELATIONS,
+    UNITS,
+    names_of,
+)
+from generation.lexicon.entries import Verb, read_verb
+from generation.lexicon.lexicon import Lexicon
+from generation.lexicon.review import SECTIONS, reasons
+from generation.lexicon.samples import Samples
+
+_HEAD = """\
+# How the names of a knowledge base read in generated questions (docs/lexicon.md).
+#
+# Below each name: what is said of it now; above it, facts that it stands in. Change what reads
+# badly. A "todo" says why an entry is doubtful: delete that line when the entry is right.
+# `kopl lexicon check KB FILE` lists what is left.
+"""
+
+
+def draft(lexicon: Lexicon) -> Iterator[str]:
+    """The lines of a file of annotations for a knowledge base, ready to be edited."""
+    samples = Samples(lexicon)
+    yield _HEAD
+    for section in SECTIONS:
+        yield f"{section}:\n"
+        names = names_of(lexicon.kb, section)
+        for name in names:
+            yield from _entry(lexicon, samples, section, name)
+        yield "\n" if names else "  {}\n\n"
+
+
+def _entry(lexicon: Lexicon, samples: Samples, section: str, name: str) -> Iterator[str]:
+    for fact in samples.facts(section, name):
+        yield f"  # {' '.join(fact.split())}\n"
+    yield f"  {scalar(name)}:\n"
+    for field, text in _fields(lexicon, section, name):
+        yield f"    {field}: {text}\n"
+    given = lexicon.annotations.of(section).get(name)
+    if doubts := list(reasons(lexicon, section, name, given)):
+        yield f"    todo: {scalar('; '.join(doubts))}\n"
+
+
+def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, str]]:
+    """The fields of a name's entry that say something, as they are written."""
+    if section == RELATIONS:
+        relation = lexicon.relation(name, "forward").entry
+        if relation.noun:
+            yield "noun", scalar(relation.noun)
+            yield "nouns", scalar(relation.nouns or english.plural(relation.noun))
+            if relation.of != "of":
+                yield "of", scalar(relation.of)
+        for field, verb in (("forward", relation.forward), ("backward", relation.backward)):
+            if verb:
+                yield field, _verb(verb)
+    elif section == KEYS:
+        key = lexicon.key(name).entry
+        yield "noun", scalar(key.noun)
+        if key.plural:
+            yield "plural", "true"
+        yield "comparison", _comparison(key.comparison)
+        if key.adjective:
+            yield "adjective", _comparison(key.adjective)
+        if key.counted:
+            yield "counted", scalar(key.counted)
+        if key.event:
+            yield "event", _verb(key.event)
+        if key.question:
+            yield "question", scalar(key.question)
+    elif section == QUALIFIERS:
+        qualifier = lexicon.qualifier(name).entry
+        if qualifier.noun:
+            yield "noun", scalar(qualifier.noun)
+        yield "given", scalar(qualifier.given)
+        if qualifier.compared:
+            yield "compared", scalar(qualifier.compared)
+        yield "question", scalar(qualifier.question)
+    elif section == UNITS:
+        unit = lexicon.unit(name)
+        yield "one", scalar(unit.one)
+        yield "many", scalar(unit.many)
+    elif section == CONCEPTS:
+        concept = lexicon.concept(name).entry
+        yield "noun", scalar(concept.noun)
+        yield "nouns", scalar(concept.nouns)
+        if concept.the:
+            yield "the", "true"
+
+
+def _verb(verb: Verb) -> str:
+    if read_verb(verb.one) == verb:
+        return scalar(verb.one)
+    parts = {"one": verb.one, "base": verb.base}
+    if read_verb(verb.one, verb.base) != verb:
+        parts["many"] = verb.many
+    return (
+        "{" + ", ".join(f"{part}: {scalar(text, flow=True)}" for part, text in parts.items()) + "}"
+    )
+
+
+def _comparison(words: english.Comparison) -> str:
+    for adjective in ("large", "high", "great", "long", "tall", "old", "heavy", "wide", "deep"):
+        if english.comparison(adjective) == words:
+            return adjective
+    plain = words[0].removeprefix("more ")
+    if english.comparison(plain) == words:
+        return scalar(plain)
+    return "[" + ", ".join(scalar(word, flow=True) for word in words) + "]"
+
+
+_PLAIN = re.compile(r"[^\W\d_](?:[\w ./()'–-]*[\w.)/'])?")
+_FLOW = re.compile(r"[^\W\d_][\w ./'-]*")
+_WORDS_OF_YAML = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
+
+
+def scalar(text: str, *, flow: bool = False) -> str:
+    """A text as YAML reads it back: bare where that is plain, else in double quotes."""
+    plain = (_FLOW if flow else _PLAIN).fullmatch(text)
+    if plain and text.lower() not in _WORDS_OF_YAML:
+        return text
+    return f'"{"".join(_escaped(c) for c in text)}"'
+
+
+def _escaped(character: str) -> str:
+    if character in '"\\':
+        return f"\\{character}"
+    return character if character.isprintable() else f"\\U{ord(character):08x}"

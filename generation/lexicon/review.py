@@ -1,0 +1,132 @@
+"""What still reads badly: names whose words look wrong, or were never looked at and may be."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from generation import english
+from generation.lexicon.annotations import (
+    CONCEPTS,
+    KEYS,
+    QUALIFIERS,
+    RELATIONS,
+    UNITS,
+    Annotations,
+    Given,
+    names_of,
+)
+from generation.lexicon.lexicon import Lexicon
+from kb import Date, KnowledgeBase, Year
+
+SECTIONS = (RELATIONS, KEYS, QUALIFIERS, UNITS, CONCEPTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Why the words of a name may read badly; ``place``: file and line of its annotation."""
+
+    section: str
+    name: str
+    reason: str
+    place: str = ""
+
+
+# Names that no sentence can hold as they are: camelCase, snake_case, paths, Wikidata's ids.
+_CODED = re.compile(r"[a-z][A-Z]|_|/|^[PQ]\d+$|[|<>{}\\]")
+_ENDS_OPEN = re.compile(r" (?:of|in|by|with|to|from|at|on|for|as)$")
+_VERBLIKE = re.compile(r"^(?:has|have|is|are|was|were|does|did|can)\b|^\w+(?:ed|ing)$|^\w+[^su]s$")
+_PLURAL_DOUBTED = re.compile(
+    r"(?:us|um|is|enon|rion|ma|eau|fe?|o|man|woman|child|fish|deer|sheep)$", re.I
+)
+_SURE = re.compile(
+    "(?:human|museum|album|stadium|forum|photo|video|studio|radio|roof|chief|belief|bus|campus"
+    "|virus|status|census|cinema|drama)$",
+    re.IGNORECASE,
+)
+
+
+def review(kb: KnowledgeBase, annotations: Annotations | None = None) -> list[Doubt]:
+    """Everything in the words of a knowledge base that a person should look at.
+
+    Names without an annotation are doubted where a guess is often wrong; those with one only where
+    they are marked "todo", say a direction of a relation by a dangling preposition, or name nothing
+    in the knowledge base.
+    """
+    strangers = list(annotations.strangers(kb)) if annotations else []
+    found = [Doubt(section, name, why, given.place) for section, name, given, why in strangers]
+    lexicon = Lexicon(kb, annotations.only(kb) if annotations else None)
+    for section in SECTIONS:
+        given = lexicon.annotations.of(section)
+        for name in names_of(kb, section):
+            entry = given.get(name)
+            for reason in reasons(lexicon, section, name, entry):
+                found.append(Doubt(section, name, reason, entry.place if entry else ""))
+    return found
+
+
+def reasons(lexicon: Lexicon, section: str, name: str, given: Given | None) -> Iterator[str]:
+    """Why the words of one name may read badly."""
+    if given and given.todo:
+        yield f"todo: {given.todo}"
+    if section == RELATIONS:
+        yield from _directions(lexicon, name, given)
+    if section in (RELATIONS, CONCEPTS) and given:
+        noun, nouns = (given.fields.get(field, "") for field in ("noun", "nouns"))
+        if nouns and nouns == (noun or name):
+            yield f"its plural is the same as its singular, {nouns!r}"
+    if given is None:
+        yield from _guesses(lexicon, section, name)
+
+
+def _directions(lexicon: Lexicon, name: str, given: Given | None) -> Iterator[str]:
+    entry = lexicon.relation(name, "forward").entry
+    fields = given.fields if given else {}
+    if not (entry.noun or entry.forward or entry.backward):
+        yield "nothing is said of it: give noun, forward or backward"
+    elif not (entry.noun or entry.forward) and "forward" not in fields:
+        yield "nothing is said of a tail: give noun or forward (forward: none, if it reads well)"
+    elif not (entry.noun or entry.backward) and "backward" not in fields:
+        yield "nothing is said of a head: give noun or backward (backward: none, if it reads well)"
+
+
+def _guesses(lexicon: Lexicon, section: str, name: str) -> Iterator[str]:
+    if _CODED.search(name):
+        yield "it is no English words; give the words that people use"
+        return
+    if section == RELATIONS:
+        entry = lexicon.relation(name, "forward").entry
+        if entry.noun == name and (_VERBLIKE.search(name) or english.is_plural(name)):
+            yield f"it was taken for a noun ({entry.noun!r}); is it a verb or a plural?"
+    elif section == KEYS:
+        yield from _key(lexicon, name)
+    elif section == QUALIFIERS:
+        if _ENDS_OPEN.search(name) and lexicon.qualifier(name).entry.noun:
+            yield "it ends in a preposition; give a noun, or given without one"
+    elif section == UNITS:
+        letters = all(c.isalpha() or c in " -'" for c in name)
+        if not letters or re.search(r"\b[A-Z]{2,}\b", name):
+            yield f"its plural is {english.plural_unit(name)!r}; give one and many"
+    else:
+        yield from _plural(name)
+
+
+def _key(lexicon: Lexicon, name: str) -> Iterator[str]:
+    kb, entry = lexicon.kb, lexicon.key(name).entry
+    if _ENDS_OPEN.search(name):
+        yield "it ends in a preposition; give a noun"
+    numbers = kb.literals.object[kb.literals.of_predicate(kb.key_number(name))][:20]
+    values = [kb.values[int(number)] for number in numbers]
+    times = [isinstance(value, Year | Date) for value in values]
+    if times and all(times) and entry.event is None and not entry.question:
+        yield "its values are times; give the event, if there is one (event: none, if not)"
+
+
+def _plural(name: str) -> Iterator[str]:
+    head = english.head(name).rpartition(" ")[2]
+    nouns = english.plural(name)
+    if english.is_plural(name):
+        yield f"it looks like a plural, its plural is guessed as {nouns!r}"
+    elif _PLURAL_DOUBTED.search(head) and not _SURE.search(head) and not english.irregular(head):
+        yield f"is {nouns!r} its plural?"

@@ -1,0 +1,126 @@
+"""The rules of the grammar as they are once read: programs with gaps, and wordings with slots."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from kopl.functions import Function
+from kopl.types import Kind
+
+ROOT = "ROOT"
+ONE = "one"  # the form that is meant when a rule or a slot names none
+# The forms that speak of one entity, so that the program must find exactly one.
+SINGULAR = frozenset((ONE, "which"))
+# The form that is meant by "canonical"; "canonical many" is the same of another form. Only the
+# paper's single form of a question uses them; it uses the first wording of a form without one.
+CANONICAL = "canonical"
+# The form of what is said apart from the rest of a rule; it need not mention everything.
+REST = "rest"
+WHAT = "what"  # the slot that is "who" when the rule was drawn for a person, else "what"
+ITS = "its"  # the slot that is "his", "her", "its" or "their", by what the rule was drawn for
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A textual argument that sampling fills in; its kind is that of its place."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A non-terminal of a program; ``name`` has a prime for each further occurrence."""
+
+    name: str
+
+    @property
+    def left(self) -> str:
+        """The left side of the rules that it stands for."""
+        return self.name.rstrip("'")
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A call whose inputs may be non-terminals and whose textual arguments may be variables."""
+
+    function: Function
+    inputs: tuple[Part, ...]
+    arguments: tuple[str | Variable, ...]
+
+
+Part: TypeAlias = Pattern | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in a wording: a variable or non-terminal, its form, and texts put inside it.
+
+    ``brief``: what stands here has no relative clause inside, so that what follows belongs to the
+    whole.
+    """
+
+    name: str
+    form: str
+    arguments: tuple[Text, ...] = ()
+    brief: bool = False
+
+
+Text: TypeAlias = tuple["str | Slot", ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
+
+    ``height`` is the length of the shortest derivation that begins with the rule, ``reach`` the
+    functions that derivations from it can have, ``single`` the non-terminals that all its wordings
+    speak of as of one; ``line`` is its line in the file and ``lines`` those of its wordings.
+    """
+
+    left: str
+    program: Part
+    texts: Mapping[str, tuple[Text, ...]]
+    line: int
+    lines: Mapping[Text, int]
+    strategy: str = ""
+    weight: int = 1
+    height: int = field(default=0, compare=False)
+    reach: frozenset[Function] = field(default=frozenset(), compare=False)
+    single: frozenset[str] = field(default=frozenset(), compare=False)
+
+
+def symbols(part: Part) -> Iterator[Symbol]:
+    """The non-terminals of a program side, in order."""
+    if isinstance(part, Symbol):
+        yield part
+    else:
+        for inner in part.inputs:
+            yield from symbols(inner)
+
+
+def variables(part: Part) -> Iterator[Variable]:
+    """The variables of a program side, in order."""
+    if isinstance(part, Pattern):
+        for inner in part.inputs:
+            yield from variables(inner)
+        yield from (a for a in part.arguments if isinstance(a, Variable))
+
+
+def functions(part: Part) -> Iterator[Function]:
+    """The functions of a program side, in order."""
+    if isinstance(part, Pattern):
+        for inner in part.inputs:
+            yield from functions(inner)
+        yield part.function
+
+
+def slots(text: Text) -> Iterator[Slot]:
+    """The slots of a wording, those inside of slots too."""
+    for part in text:
+        if isinstance(part, Slot):
+            yield part
+            for inner in part.arguments:
+                yield from slots(inner)
