@@ -32,8 +32,9 @@ from generation.balance import SHARES  # noqa: E402
 from generation.blocks import Maker, Options  # noqa: E402
 from generation.choices import Choices  # noqa: E402
 from generation.derivation import Derivation  # noqa: E402
-from generation.pipeline import Unseen, put_together  # noqa: E402
+from generation.pipeline import put_together  # noqa: E402
 from generation.sampler import Sampler  # noqa: E402
+from generation.unseen import Unseen  # noqa: E402
 from kb import load  # noqa: E402
 from kopl.example import Example  # noqa: E402
 

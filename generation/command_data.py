@@ -6,22 +6,34 @@ import argparse
 import json
 import sys
 
+from kb.errors import KoplError
+
+# What every command that reads question sets says of them.
+SET = (
+    "JSON lines, KQA Pro's lists, CSV, Parquet, a folder of them, or the name of a data set"
+    " (owner/name) that the package datasets finds"
+)
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from generation.formats import FORMATS
-    from kopl.cli.common import add_kb, seconds
+    from generation.conversion import FORMATS
+    from kopl.cli.common import add_encoding, add_endpoint, add_kb, seconds
 
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     sentence = "write a question set in another form"
     convert = actions.add_parser("convert", help=sentence, description=sentence.capitalize() + ".")
+    convert.add_argument("source", metavar="IN", help=SET)
     convert.add_argument(
-        "source",
-        metavar="IN",
-        help="JSON lines, KQA Pro's lists, CSV, Parquet, or a folder of them",
+        "target", metavar="OUT",
+        help="a file; a folder for several parts, and for Parquet unless OUT ends in .parquet",
+    )  # fmt: skip
+    convert.add_argument(
+        "--to", choices=tuple(FORMATS), help="the form of OUT (default: by its ending)"
     )
-    convert.add_argument("target", metavar="OUT", help="a file, or a folder of parts (and Parquet)")
-    convert.add_argument("--to", required=True, choices=FORMATS, help="the form of OUT")
+    convert.add_argument(
+        "--license", metavar="NAME", help="what a data card states, such as cc-by-4.0"
+    )
     convert.add_argument(
         "--with-answers", action="store_true",
         help="kqapro: write answers, programs and queries of the test part, too",
@@ -29,12 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert.set_defaults(handler=_convert)
     sentence = "run every program and query and compare them with the stored answers"
     check = actions.add_parser("check", help=sentence, description=sentence.capitalize() + ".")
-    check.add_argument("file", metavar="FILE", help="a question set in any form")
+    check.add_argument("file", metavar="FILE", help=SET)
     add_kb(check, option=True)
     check.add_argument(
-        "--engine", choices=("none", "oxigraph", "oxigraph-memory", "rdflib"), default="none",
-        help="runs the queries (default: none, they are only read)",
+        "--engine", default="none", metavar="NAME",
+        help="runs the queries: oxigraph, oxigraph-memory, rdflib or an address (http://…)"
+        " (default: none, they are only read)",
     )  # fmt: skip
+    add_endpoint(check)
+    add_encoding(check)
     check.add_argument(
         "--timeout", type=seconds, default=60.0, metavar="S",
         help="seconds for one program or query (default: 60)",
@@ -52,13 +67,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _convert(arguments: argparse.Namespace) -> int:
-    from generation.formats import convert
+    from generation.conversion import convert
     from kopl.cli.common import show_warnings
 
     show_warnings()
     count = convert(
-        arguments.source, arguments.target, arguments.to, with_answers=arguments.with_answers
-    )
+        arguments.source, arguments.target, arguments.to,
+        with_answers=arguments.with_answers, licence=arguments.license,
+    )  # fmt: skip
     print(f"kopl: {count} examples", file=sys.stderr)
     return 0
 
@@ -79,7 +95,8 @@ def _check(arguments: argparse.Namespace) -> int:
         except EngineError as error:
             print(f"kopl: {error.kind}: {error}", file=sys.stderr)
             return 1
-        assert isinstance(found, SparqlExecutor)
+        if not isinstance(found, SparqlExecutor):
+            raise KoplError("--engine kopl runs no queries; programs are run on it in any case")
         engine = found
     checker = Checker(Executor(kb, limits=Limits(seconds=arguments.timeout)), engine)
     try:

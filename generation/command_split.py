@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from itertools import zip_longest
 from pathlib import Path
 
+from generation.command_data import SET
 from generation.splits import SHARES, WAYS, assign
 from generation.stats import Statistics
 from kb.errors import KoplError
@@ -20,11 +21,7 @@ NAMES = ("train", "valid", "test")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="JSON lines, KQA Pro's lists, CSV, Parquet, or a folder of them",
-    )
+    parser.add_argument("file", metavar="FILE", help=SET)
     parser.add_argument(
         "--by", choices=tuple(WAYS), default="random",
         help="what tells the parts apart: nothing (default), the length of programs, answers, or"

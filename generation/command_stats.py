@@ -8,19 +8,16 @@ import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from generation.command_data import SET
 from generation.stats import Statistics
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="JSON lines, KQA Pro's lists, CSV, Parquet, or a folder of them",
-    )
+    parser.add_argument("file", metavar="FILE", help=SET)
     parser.add_argument(
         "--train", metavar="FILE", help="count answers that never occur in this set (default: the"
-        " folder's own train)",
+        " set's own part train)",
     )  # fmt: skip
     parser.add_argument("--plots", metavar="DIR", help="draw PNG files into this folder")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -36,9 +33,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.train is not None:
         trained = {e.answer for e in open_examples(arguments.train) if e.answer is not None}
     sets: dict[str, Statistics] = {}
-    for part, examples in open_parts(arguments.file).items():
+    parts = open_parts(arguments.file)
+    for part, examples in parts.items():
         sets[part] = Statistics.of(examples, trained)
-        if trained is None and part == "train" and Path(arguments.file).is_dir():
+        if trained is None and part == "train" and len(parts) > 1:
             trained = sets[part].answers.keys()
     if arguments.plots is not None:
         from generation.plots import write_plots

@@ -1,4 +1,4 @@
-"""Question sets as files: reading any form behind one function, and converting between them."""
+"""Reading question sets: files of any form, folders, and names of a hub, behind one function."""
 
 from __future__ import annotations
 
@@ -7,47 +7,38 @@ import json
 import logging
 import re
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
-from importlib import import_module
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kb.errors import KoplError, ReadError
-from kb.stream import TextReader, writing
+from generation import hub
+from kb.errors import ReadError
+from kb.stream import TextReader
 from kopl.errors import ProgramError
-from kopl.example import FIELDS, Example, read_example, read_objects, write_examples
-from kopl.text import read, to_json, write_nested
+from kopl.example import FIELDS, OLD_NAMES, Example, read_example, read_objects
+from kopl.text import read, to_json
 
 log = logging.getLogger("kb")
-
-FORMATS = ("jsonl", "kqapro", "parquet", "csv")
 
 # The parts of a question set, in the order in which they are read, with the names they go by.
 PARTS = {"train": ("train",), "valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
 PART_OF = {name: part for part, names in PARTS.items() for name in names}
-# What the published files and those of the package datasets call the second part.
-KQAPRO_NAMES = {"valid": "val"}
-HUB_NAMES = {"valid": "validation"}
 
 COLUMNS = (*FIELDS, "extra")
 
-_COMPRESSED = (".gz", ".bz2", ".xz")
-_PART_FILE = re.compile(rf"({'|'.join(PART_OF)})(?:-\d+-of-\d+)?(?:\.\w+)+")
-_ON_A_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+# The place of an example, and the example or why it cannot be read.
+Item = tuple[str, Example | ReadError]
 
-DOWNLOAD = (
-    "KQA Pro is read from files: download train.json, val.json, test.json and kb.json of KQA Pro,"
-    " put them into one folder and give the path of the folder or of a file in it"
-)
+_COMPRESSED = (".gz", ".bz2", ".xz")
+_PART_FILE = re.compile(rf"({'|'.join(PART_OF)})(?:-\d+-of-\d+)?(?:\.\w+)*")
 
 
 def open_examples(source: Path | str) -> Iterator[Example]:
-    """The examples of a file or of all parts of a folder, one by one.
+    """The examples of a file, of all parts of a folder, or of a data set by its name, one by one.
 
-    Files are JSON lines, KQA Pro's lists, CSV and Parquet, as their names end; a name such as
-    "owner/name" is asked of the package datasets. Raises ReadError with file and place for what is
-    malformed, and KoplError for what is not there.
+    Files are JSON lines, KQA Pro's lists, CSV and Parquet, as their names end. A name such as
+    "owner/name" is asked of the package datasets, and so is a folder that has no parts by our names
+    (`generation.hub`). Raises ReadError with file and place for what is malformed or not there.
     """
     for _, item in examples_or_errors(source):
         if isinstance(item, ReadError):
@@ -55,36 +46,76 @@ def open_examples(source: Path | str) -> Iterator[Example]:
         yield item
 
 
-def examples_or_errors(source: Path | str) -> Iterator[tuple[str, Example | ReadError]]:
+def examples_or_errors(source: Path | str) -> Iterator[Item]:
     """(place, example) for each example; in place of one that cannot be read comes its error."""
-    path = Path(source)
-    if not path.exists():
-        if _is_on_a_hub(str(source)):
-            yield from _from_hub(str(source))
-            return
-        raise ReadError("there is no such file or folder", source=str(source))
-    if not path.is_dir():
-        yield from _of_file(path)
-        return
-    for files in parts_of(path).values():
-        for file in _with_programs(files):
-            for place, item in _of_file(file):
-                yield f"{file.relative_to(path)}, {place}", item
+    parts = parts_or_errors(source)
+    for place, items in parts.items():
+        for within, item in items:
+            yield (f"{place}, {within}" if place else within), item
 
 
 def open_parts(source: Path | str) -> dict[str, Iterator[Example]]:
-    """The examples of each part of a folder, by the part's name; of a file, under its own name."""
+    """The examples of each part of a folder or name, by the part's name; of a file, by its own."""
+    parts: dict[str, list[Iterator[Item]]] = {}
+    for place, items in parts_or_errors(source).items():
+        parts.setdefault(part_of(place) if place else Path(source).name, []).append(items)
+    return {part: _all(files) for part, files in parts.items()}
+
+
+def part_of(name: str) -> str:
+    """The part that the name of a file or of a split says, else the name itself."""
+    match = _PART_FILE.fullmatch(Path(name).name)
+    return PART_OF[match[1]] if match else name
+
+
+def parts_or_errors(source: Path | str) -> dict[str, Iterator[Item]]:
+    """What `examples_or_errors` gives, by file or split; under "" where the source is one file."""
     path = Path(source)
+    if not path.exists():
+        if hub.is_name(str(source)):
+            return _rows_of(hub.load(str(source)), str(source))
+        raise ReadError("there is no such file or folder", source=str(source))
     if not path.is_dir():
-        return {path.name: open_examples(source)}
-    files = {part: _with_programs(own) for part, own in parts_of(path).items()}
-    return {part: _all(own) for part, own in files.items() if own}
+        return {"": _of_file(path)}
+    if (parts := parts_of(path)) is None:
+        return _rows_of(hub.load_folder(path), str(path))
+    files = [file for own in parts.values() for file in _with_programs(own)]
+    return {str(file.relative_to(path)): _of_file(file) for file in files}
 
 
-def parts_of(folder: Path) -> dict[str, list[Path]]:
+def _rows_of(
+    splits: Mapping[str, Iterable[dict[str, Any]]], name: str
+) -> dict[str, Iterator[Item]]:
+    """The rows of splits as `parts_or_errors` gives them; those without programs are left out."""
+    found = {}
+    for split, rows in sorted(splits.items(), key=lambda item: _place(item[0])):
+        first = next(iter(rows), None)
+        if first is not None and first.get("program") is None and has_question(first):
+            log.warning("%s: %s: left out: its questions have no programs", name, split)
+        else:
+            items = ((f"row {n}", _from_any_row(row)) for n, row in enumerate(rows))
+            found[split] = _examples(items, f"{name}: {split}")
+    return found
+
+
+def _place(split: str) -> tuple[int, str]:
+    """Splits come in the order of `PARTS`, others after them."""
+    part = PART_OF.get(split, "")
+    return ([*PARTS, ""].index(part), split)
+
+
+def _all(files: Iterable[Iterator[Item]]) -> Iterator[Example]:
+    for items in files:
+        for _, item in items:
+            if isinstance(item, ReadError):
+                raise item
+            yield item
+
+
+def parts_of(folder: Path) -> dict[str, list[Path]] | None:
     """The files of each part of a question set in a folder (or in its folder ``data``).
 
-    Raises ReadError when it has none, or one part in several forms.
+    None when it has none; raises ReadError for one part in several forms.
     """
     found: dict[str, list[Path]] = {}
     for place in (folder, folder / "data"):
@@ -93,11 +124,7 @@ def parts_of(folder: Path) -> dict[str, list[Path]]:
             if match and form_of(file) and file.is_file():
                 found.setdefault(PART_OF[match[1]], []).append(file)
     if not found:
-        raise ReadError(
-            "the folder has no question set: train, valid or test as .jsonl, .json, .csv or"
-            " .parquet",
-            source=str(folder),
-        )
+        return None
     for part, files in found.items():
         if len(files) > 1 and any(not file.name.endswith(".parquet") for file in files):
             names = ", ".join(file.name for file in files)
@@ -114,7 +141,7 @@ def form_of(path: Path) -> str:
     return ending[1:] if ending in (".csv", ".parquet") else ""
 
 
-def _of_file(path: Path) -> Iterator[tuple[str, Example | ReadError]]:
+def _of_file(path: Path) -> Iterator[Item]:
     if form_of(path) == "parquet":
         from generation.tables import rows
 
@@ -123,9 +150,13 @@ def _of_file(path: Path) -> Iterator[tuple[str, Example | ReadError]]:
         items = _csv_rows(path)
     else:
         items = read_objects(path)
+    yield from _examples(items, str(path))
+
+
+def _examples(items: Iterable[tuple[str, Any]], source: str) -> Iterator[Item]:
     for place, item in items:
         try:
-            yield place, read_example(item, place, str(path))
+            yield place, read_example(item, place, source)
         except ReadError as error:
             yield place, error
 
@@ -135,47 +166,16 @@ def _with_programs(files: Iterable[Path]) -> list[Path]:
     kept = []
     for file in files:
         first = next(read_objects(file), ("", None))[1] if form_of(file) == "json" else None
-        if isinstance(first, dict) and "question" in first and "program" not in first:
+        if isinstance(first, dict) and "program" not in first and has_question(first):
             log.warning("%s: left out: its questions have no programs", file)
         else:
             kept.append(file)
     return kept
 
 
-# --- from elsewhere ----------------------------------------------------------------------------
-
-
-def _is_on_a_hub(name: str) -> bool:
-    """Whether a name may be one of a hub: of the form owner/name, with no such folder here."""
-    return (
-        bool(_ON_A_HUB.fullmatch(name))
-        and not form_of(Path(name))
-        and not (Path(name).parent.exists())
-    )
-
-
-def _from_hub(name: str) -> Iterator[tuple[str, Example | ReadError]]:
-    """The examples of a data set that the package datasets finds, in its cache or on its hub."""
-    try:
-        datasets: Any = import_module("datasets")
-    except ImportError:
-        raise ReadError(
-            f"there is no such file, and the package datasets, which reads such names, is not"
-            f" installed (pip install 'kopl-toolkit[train]'). {DOWNLOAD}",
-            source=name,
-        ) from None
-    try:
-        found = datasets.load_dataset(name)
-    except Exception as error:  # whatever the package, the network or the hub may raise
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise ReadError(f"cannot be reached ({reason}). {DOWNLOAD}", source=name) from None
-    for split, rows in found.items():
-        for number, row in enumerate(rows):
-            place = f"{split}, row {number}"
-            try:
-                yield place, read_example(from_row(row), place, name)
-            except ReadError as error:
-                yield place, error
+def has_question(item: Mapping[str, Any]) -> bool:
+    """Whether an object has a question, by whichever name KQA Pro gave it."""
+    return any(name in item for name in ("question", *OLD_NAMES))
 
 
 # --- rows of tables ----------------------------------------------------------------------------
@@ -188,9 +188,12 @@ def from_row(row: dict[str, Any]) -> Any:
     """
     item = {key: row[key] for key in FIELDS if row.get(key) is not None}
     if isinstance(calls := item.get("program"), dict):  # as some tools hold lists of structures
-        item["program"] = [
-            dict(zip(calls, call, strict=True)) for call in zip(*calls.values(), strict=True)
-        ]
+        try:
+            item["program"] = [
+                dict(zip(calls, call, strict=True)) for call in zip(*calls.values(), strict=True)
+            ]
+        except (ValueError, TypeError):
+            return ReadError("program: its columns are not lists of equal length")
     if text := row.get("extra"):
         try:
             extra = dict(json.loads(text))
@@ -200,6 +203,22 @@ def from_row(row: dict[str, Any]) -> Any:
         if "\\u" in text and not _is_text(extra):
             return ReadError("the column 'extra' is not UTF-8 text")
     return item
+
+
+def _from_any_row(row: dict[str, Any]) -> Any:
+    """The same for a row with columns of other tools: they are extra, where JSON can hold them."""
+    item = from_row(row)
+    if isinstance(item, ReadError) or "extra" in row:
+        return item
+    return item | {key: v for key, v in row.items() if key not in FIELDS and _is_json(v)}
+
+
+def _is_json(item: Any) -> bool:
+    """Whether there is a value, and JSON can hold it."""
+    try:
+        return item is not None and _is_text(item)
+    except (TypeError, ValueError):
+        return False
 
 
 def _is_text(item: Any) -> bool:
@@ -262,135 +281,3 @@ def _csv_item(row: dict[str, Any]) -> Any:
 def json_of(program: str) -> list[dict[str, Any]]:
     """The program of any spelling as its JSON list; raises ProgramError."""
     return to_json(read(program))
-
-
-# --- writing -----------------------------------------------------------------------------------
-
-
-def convert(source: Path | str, target: Path | str, to: str, *, with_answers: bool = False) -> int:
-    """Write a question set in another form and say how many examples it has.
-
-    A folder becomes a folder with the same parts, a file a file; Parquet is a folder always. KQA
-    Pro's test.json is written without answers, programs and queries unless ``with_answers``.
-    Raises KoplError for what cannot be read or written.
-    """
-    source, target = Path(source), Path(target)
-    if to not in FORMATS:
-        raise KoplError(f"there is no form {to!r}; give one of {', '.join(FORMATS)}")
-    if not source.is_dir() and to != "parquet":
-        _refuse_folder(target)
-        return write_file(target, open_examples(source), to)
-    if source.is_dir():
-        parts = parts_of(source)
-    else:
-        parts = {_part_of(source): [source]}
-    if target.exists() and not target.is_dir():
-        raise KoplError(f"{target}: is a file; {to} of several parts needs a folder")
-    count = {
-        part: _write_part(target, part, _all(files), to, with_answers)
-        for part, files in parts.items()
-    }
-    if to == "parquet":
-        from generation.tables import write_card
-
-        write_card(target / "README.md", count)
-    return sum(count.values())
-
-
-def _refuse_folder(target: Path) -> None:
-    if target.is_dir():
-        raise KoplError(f"{target}: is a folder; one file becomes one file, name it")
-
-
-def _part_of(path: Path) -> str:
-    """The part that a file's name says, else train."""
-    match = _PART_FILE.fullmatch(path.name)
-    return PART_OF[match[1]] if match else "train"
-
-
-def _all(files: Iterable[Path]) -> Iterator[Example]:
-    for file in files:
-        yield from open_examples(file)
-
-
-def _write_part(
-    folder: Path, part: str, examples: Iterable[Example], to: str, with_answers: bool
-) -> int:
-    if to == "parquet":
-        from generation.tables import write_parquet
-
-        name = HUB_NAMES.get(part, part)
-        return write_parquet(folder / "data" / f"{name}-00000-of-00001.parquet", examples)
-    if to == "kqapro":
-        path = folder / f"{KQAPRO_NAMES.get(part, part)}.json"
-        return write_kqapro(path, examples, bare=part == "test" and not with_answers)
-    return write_file(folder / f"{part}.{to}", examples, to)
-
-
-def write_file(path: Path | str, examples: Iterable[Example], to: str) -> int:
-    """Write examples as one file of a form (jsonl, kqapro, csv) and say how many."""
-    if to == "kqapro":
-        return write_kqapro(path, examples)
-    if to == "csv":
-        return write_csv(path, examples)
-    return write_examples(path, examples)
-
-
-def write_kqapro(path: Path | str, examples: Iterable[Example], *, bare: bool = False) -> int:
-    """Write one JSON list as KQA Pro publishes and say how many; ``bare``: as its test.json.
-
-    The published preprocessing reads choices of every question and looks the answer up in them:
-    a warning tells how many questions lack that.
-    """
-    count = without = 0
-    with writing(path) as file:
-        for example in examples:
-            file.write(",\n" if count else "[")
-            file.write(json.dumps(to_kqapro(example, bare=bare), ensure_ascii=False))
-            count += 1
-            without += not example.choices or (
-                example.answer is not None and example.answer not in example.choices
-            )
-        file.write("]\n" if count else "[]\n")
-    if without:
-        log.warning(
-            "%s: %d of %d questions have no choices with their answer; KQA Pro's published"
-            " preprocessing needs them", path, without, count,
-        )  # fmt: skip
-    return count
-
-
-def to_kqapro(example: Example, *, bare: bool = False) -> dict[str, Any]:
-    """The object of an example in KQA Pro's files; ``bare``: the question and its choices only."""
-    item: dict[str, Any] = {"question": example.question, "choices": list(example.choices)}
-    if not bare:
-        item["program"] = to_json(example.program, published=True)
-        if example.sparql is not None:
-            item["sparql"] = example.sparql
-        if example.answer is not None:
-            item["answer"] = example.answer
-    return item
-
-
-def write_csv(path: Path | str, examples: Iterable[Example]) -> int:
-    """Write examples as CSV and say how many: programs nested, choices and extra as JSON."""
-    count = 0
-    with writing(path) as file:
-        # All cells are quoted: before Python 3.13 a carriage return alone would not be.
-        rows = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
-        rows.writerow(COLUMNS)
-        for example in examples:
-            item = to_row(example) | {"program": write_nested(example.program)}
-            item["choices"] = json.dumps(item["choices"], ensure_ascii=False)
-            rows.writerow(["" if item[key] is None else item[key] for key in COLUMNS])
-            count += 1
-    return count
-
-
-def to_row(example: Example) -> dict[str, Any]:
-    """A row with every column: extra fields are one JSON text, so that none is lost."""
-    item = replace(example, extra={}).to_json()
-    row: dict[str, Any] = {key: item.get(key) for key in FIELDS}
-    row["choices"] = list(example.choices)
-    extra = json.dumps(dict(example.extra), ensure_ascii=False) if example.extra else None
-    return row | {"extra": extra}

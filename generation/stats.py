@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from heapq import nsmallest
+from typing import Any, NamedTuple
 
+from generation.balance import SHARES
 from kopl.example import Example
 from kopl.program import post_order
 from kopl.traits import ASKING, LOCATING, SKILLS, asking, hops, locating, skills
 
-# How many answers and first words are listed.
-TOP = 10
+# How many answers and first words are listed, and how many in a short account.
+TOP, FEW = 10, 5
+# As many different answers are kept where memory must not grow with the set (``bound``).
+ANSWERS = 100_000
 # First words that are counted apart; a text that is no language may begin in any number of ways.
 FIRST_WORDS = 10_000
 OTHER = "(other)"
@@ -30,8 +34,41 @@ PAPER: dict[str, float] = {
     "different answers": 24_724,
     "share of answers never in training": 0.30,
 }
-# The other seven types share the rest about equally.
-PAPER_TYPES = dict.fromkeys(ASKING, 0.12) | {"Count": 0.115, "SelectAmong": 0.046}
+PAPER_TYPES = {name: share / 100 for name, share in SHARES.items()}
+# The types whose share the paper gives; the others share the rest about equally.
+GIVEN_TYPES = ("Count", "SelectAmong")
+
+
+class Figures(NamedTuple):
+    """What is counted of one example; small, as workers hand it to the one who counts."""
+
+    type: str
+    hops: int
+    words: int
+    calls: int
+    tokens: int | None
+    functions: frozenset[str]
+    locating: tuple[str, ...]
+    skills: tuple[str, ...]
+    answer: str | None
+    first: str
+
+    @classmethod
+    def of(cls, example: Example) -> Figures:
+        """The figures of an example."""
+        program, words = example.program, example.question.split()
+        return cls(
+            asking(program),
+            hops(program),
+            len(words),
+            program.size,
+            None if example.sparql is None else len(example.sparql.split()),
+            frozenset(call.function.name for call in post_order(program)),
+            locating(program),
+            skills(program),
+            example.answer,
+            words[0].lower().strip("\"'“”‘’,.:;!?") if words else "",
+        )
 
 
 @dataclass
@@ -39,9 +76,12 @@ class Statistics:
     """Counts over examples; of their texts only answers and first words are kept.
 
     ``trained`` are the answers of the training set, where the share of new ones is asked for.
+    ``bound``: how many different answers are kept at most; those that come later are counted
+    together in ``unlisted``.
     """
 
     trained: Collection[str] | None = None
+    bound: int | None = None
     types: Counter[str] = field(default_factory=Counter)
     hops: Counter[int] = field(default_factory=Counter)
     words: Counter[int] = field(default_factory=Counter)
@@ -53,25 +93,37 @@ class Statistics:
     answers: Counter[str] = field(default_factory=Counter)
     first_words: Counter[str] = field(default_factory=Counter)
     new_answers: int = 0
+    unlisted: int = 0
 
     def add(self, example: Example) -> None:
         """Count an example in."""
-        program, words = example.program, example.question.split()
-        self.types[asking(program)] += 1
-        self.hops[hops(program)] += 1
-        self.words[len(words)] += 1
-        self.calls[program.size] += 1
-        if example.sparql is not None:
-            self.tokens[len(example.sparql.split())] += 1
-        self.functions.update({call.function.name for call in post_order(program)})
-        self.locating.update(locating(program))
-        self.skills.update(skills(program))
-        if example.answer is not None:
-            self.answers[example.answer] += 1
-            self.new_answers += self.trained is not None and example.answer not in self.trained
-        first = words[0].lower().strip("\"'“”‘’,.:;!?") if words else ""
-        known = first in self.first_words or len(self.first_words) < FIRST_WORDS
-        self.first_words[first if known else OTHER] += 1
+        self.count(Figures.of(example))
+
+    def count(self, one: Figures) -> None:
+        """Count an example in by its figures."""
+        self.types[one.type] += 1
+        self.hops[one.hops] += 1
+        self.words[one.words] += 1
+        self.calls[one.calls] += 1
+        if one.tokens is not None:
+            self.tokens[one.tokens] += 1
+        self.functions.update(one.functions)
+        self.locating.update(one.locating)
+        self.skills.update(one.skills)
+        if one.answer is not None:
+            if one.answer in self.answers or self.bound is None or len(self.answers) < self.bound:
+                self.answers[one.answer] += 1
+            else:
+                self.unlisted += 1
+            self.new_answers += self.trained is not None and one.answer not in self.trained
+        known = one.first in self.first_words or len(self.first_words) < FIRST_WORDS
+        self.first_words[one.first if known else OTHER] += 1
+
+    def counting(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The examples, each counted as it passes by."""
+        for example in examples:
+            self.add(example)
+            yield example
 
     @classmethod
     def of(cls, examples: Iterable[Example], trained: Collection[str] | None = None) -> Statistics:
@@ -92,7 +144,7 @@ class Statistics:
 
     def measures(self) -> dict[str, float | None]:
         """The figures that the paper gives, by the names of `PAPER`; None where nothing tells."""
-        answered = self.answers.total()
+        answered = self.answers.total() + self.unlisted
         new = self.new_answers / answered if answered and self.trained is not None else None
         return {
             "questions": self.questions,
@@ -103,7 +155,7 @@ class Statistics:
             "mean SPARQL tokens": _mean(self.tokens),
             "share multi-hop": self.share(_from(self.hops, 2)),
             "share with five hops or more": self.share(_from(self.hops, 5)),
-            "different answers": len(self.answers),
+            "different answers": None if self.unlisted else len(self.answers),
             "share of answers never in training": new,
         }
 
@@ -133,18 +185,7 @@ class Statistics:
 
 def rows_of(sets: Mapping[str, Statistics]) -> tuple[Sequence[str], list[tuple[str, ...]]]:
     """Headings and rows of a table with one column for each set and one for the paper."""
-    measures = [one.measures() for one in sets.values()]
-    rows = [
-        (name, *(_shown(name, own[name]) for own in measures), _shown(name, paper))
-        for name, paper in PAPER.items()
-        if any(own[name] is not None for own in measures)
-    ]
-    types = [*ASKING, *sorted({name for one in sets.values() for name in one.types} - {*ASKING})]
-    for name in types:
-        shares = [_percent(one.share(one.types[name])) for one in sets.values()]
-        paper = f"{PAPER_TYPES[name]:.1%}" if name in PAPER_TYPES else ""
-        about = "" if name in ("Count", "SelectAmong") or not paper else "about "
-        rows.append((f"type {name}", *shares, f"{about}{paper.replace('.0', '')}"))
+    rows = main_rows(sets)
     for title, attribute, order in (
         ("locating", "locating", LOCATING), ("skill", "skills", SKILLS),
     ):  # fmt: skip
@@ -156,6 +197,36 @@ def rows_of(sets: Mapping[str, Statistics]) -> tuple[Sequence[str], list[tuple[s
         shares = [_percent(one.share(one.functions[name])) for one in sets.values()]
         rows.append((f"programs with {name}", *shares, ""))
     return ("", *sets, "KQA Pro"), rows
+
+
+def main_rows(sets: Mapping[str, Statistics]) -> list[tuple[str, ...]]:
+    """The rows that the paper has figures for: the measures and the question types."""
+    measures = [one.measures() for one in sets.values()]
+    rows = [
+        (name, *(_shown(name, own[name]) for own in measures), _shown(name, paper))
+        for name, paper in PAPER.items()
+        if any(own[name] is not None for own in measures)
+    ]
+    types = [*ASKING, *sorted({name for one in sets.values() for name in one.types} - {*ASKING})]
+    for name in types:
+        shares = [_percent(one.share(one.types[name])) for one in sets.values()]
+        paper = ""
+        if name in PAPER_TYPES:
+            share = PAPER_TYPES[name]
+            paper = f"{share:.1%}" if name in GIVEN_TYPES else f"about {share:.0%}"
+        rows.append((f"type {name}", *shares, paper))
+    return rows
+
+
+def short_rows(statistics: Statistics) -> list[tuple[str, ...]]:
+    """What is shown of a set that was just made: `main_rows`, commonest answers and first words."""
+    rows = main_rows({"": statistics})
+    for title, counts in (
+        ("top answers", statistics.answers), ("first words", statistics.first_words),
+    ):  # fmt: skip
+        few = [f"{text} {statistics.share(count):.1%}" for text, count in _top(counts, FEW).items()]
+        rows.append((title, ", ".join(few), ""))
+    return rows
 
 
 def top_rows(statistics: Statistics) -> list[tuple[str, str, str]]:
@@ -199,7 +270,5 @@ def _by_count(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 
-def _top(counts: Counter[str]) -> dict[str, int]:
-    from heapq import nsmallest
-
-    return dict(nsmallest(TOP, counts.items(), key=lambda pair: (-pair[1], pair[0])))
+def _top(counts: Counter[str], number: int = TOP) -> dict[str, int]:
+    return dict(nsmallest(number, counts.items(), key=lambda pair: (-pair[1], pair[0])))

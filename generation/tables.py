@@ -1,14 +1,15 @@
-"""Question sets as Parquet files with a data card, as the package datasets reads a folder."""
+"""Question sets as Parquet files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from generation.formats import COLUMNS, HUB_NAMES, from_row, to_row
+from generation.conversion import to_row
+from generation.formats import COLUMNS, from_row
 from kb.errors import KoplError, ReadError
 from kb.progress import ProgressBar
 from kb.stream import writing
@@ -30,7 +31,16 @@ def _packages() -> tuple[Any, Any]:
         ) from None
 
 
-def _schema(arrow: Any) -> Any:
+class Written(NamedTuple):
+    """How many rows were written, and how many bytes they take in memory, as Arrow holds them."""
+
+    rows: int
+    bytes: int
+
+
+def schema() -> Any:
+    """The columns of a set as a schema of pyarrow; raises KoplError without the package."""
+    arrow, _ = _packages()
     text, texts = arrow.string(), arrow.list_(arrow.string())
     call = arrow.struct(
         [
@@ -44,17 +54,19 @@ def _schema(arrow: Any) -> Any:
     return arrow.schema([(name, types.get(name, text)) for name in (*COLUMNS, *DERIVED)])
 
 
-def write_parquet(path: Path | str, examples: Iterable[Example]) -> int:
+def write_parquet(path: Path | str, examples: Iterable[Example]) -> Written:
     """Write examples as a Parquet file, a thousand at a time, and say how many."""
     arrow, parquet = _packages()
-    schema = _schema(arrow)
-    count = 0
+    columns = schema()
+    count = size = 0
     rows = map(_row, examples)
-    with writing(path, binary=True) as file, parquet.ParquetWriter(file, schema) as writer:
+    with writing(path, binary=True) as file, parquet.ParquetWriter(file, columns) as writer:
         while batch := list(islice(rows, BATCH)):
-            writer.write_table(arrow.Table.from_pylist(batch, schema=schema))
+            table = arrow.Table.from_pylist(batch, schema=columns)
+            writer.write_table(table)
             count += len(batch)
-    return count
+            size += table.nbytes
+    return Written(count, size)
 
 
 def _row(example: Example) -> dict[str, Any]:
@@ -81,47 +93,3 @@ def rows(path: Path) -> Iterator[tuple[str, Any]]:
                     bar.reach(number)
     except (arrow.ArrowException, OSError) as error:
         raise ReadError(f"cannot be read as Parquet: {error}", source=str(path)) from None
-
-
-CARD = """---
-configs:
-- config_name: default
-  data_files:
-{files}
-language:
-- en
-task_categories:
-- question-answering
----
-
-# Questions with programs
-
-Questions over a knowledge base, each with the KoPL program that answers it. Load it with
-`datasets.load_dataset` and the path of this folder.
-
-| split | questions |
-|---|---|
-{counts}
-
-| column | what it holds |
-|---|---|
-| `id` | a name of the question; paraphrases have the same up to a `#` |
-| `question` | the question |
-| `canonical` | the question before it was rephrased |
-| `program` | the calls of the program in post-order: `function`, `dependencies`, `inputs` |
-| `sparql` | the query of the program |
-| `answer` | the only answer |
-| `choices` | answers to choose from |
-| `type` | the asking strategy |
-| `extra` | other fields, as one JSON object |
-| `hops`, `skills`, `locating` | what follows from the program |
-"""
-
-
-def write_card(path: Path | str, counts: Mapping[str, int]) -> None:
-    """Write the data card of a folder of Parquet files, which names the file of each split."""
-    names = {HUB_NAMES.get(part, part): count for part, count in counts.items()}
-    files = [f"  - split: {name}\n    path: data/{name}-*.parquet" for name in names]
-    lines = [f"| {name} | {count} |" for name, count in names.items()]
-    with writing(path) as file:
-        file.write(CARD.format(files="\n".join(files), counts="\n".join(lines)))

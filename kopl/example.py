@@ -18,6 +18,9 @@ from kopl.text import read_json, to_json
 # The keys of a line, in their order; any other key is extra.
 FIELDS = ("id", "question", "canonical", "program", "sparql", "answer", "choices", "type")
 
+# What earlier releases of KQA Pro call the question; "text" is what was rewritten, where both are.
+OLD_NAMES = ("rewrite", "text")
+
 
 @dataclass(frozen=True)
 class Example:
@@ -54,6 +57,7 @@ class Example:
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> Example:
         """The example in such an object; raises KeyError, TypeError or ParseError."""
+        item = _renamed(item)
         id, choices = item.get("id"), item.get("choices") or ()
         if not isinstance(item["question"], str):
             raise TypeError(f"the question is {item['question']!r}, but must be a text")
@@ -71,6 +75,15 @@ class Example:
             extra={key: value for key, value in item.items() if key not in FIELDS},
             **texts,
         )
+
+
+def _renamed(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object of an earlier release of KQA Pro with the names of the present one."""
+    found = {} if "question" in item else {key: item[key] for key in OLD_NAMES if key in item}
+    if not found:
+        return item
+    new = dict(zip(("question", "canonical"), found.values(), strict=False))
+    return {**new, **{key: value for key, value in item.items() if key not in found}}
 
 
 def read_examples(path: Path | str) -> Iterator[Example]:

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from kb.errors import KoplError, ReadError
 
@@ -134,14 +134,14 @@ def open_executor(
     from kopl.sparql.evaluate import SparqlExecutor
 
     if is_address(name):
-        if getattr(arguments, "encoding", "kqapro") == "wikidata":
+        if arguments.encoding == "wikidata":
             own = open_endpoint(name, arguments, timeout)
             encoding = wikidata_encoding(arguments, own)
             return SparqlExecutor(own, encoding=encoding, timeout=timeout)
         engine, encoding = attach(name, **_endpoint_options(arguments), timeout=timeout)
         # What it holds may not be what --kb names, so that nothing is left out of its queries.
         return SparqlExecutor(engine, encoding=encoding, timeout=timeout)
-    if getattr(arguments, "encoding", "kqapro") == "wikidata":
+    if arguments.encoding == "wikidata":
         raise KoplError("--encoding wikidata: of graphs behind an endpoint (http://…)")
     kb = kb or open_kb(arguments)
     return SparqlExecutor(embedded(name, kb), kb=kb, timeout=timeout)
@@ -212,11 +212,14 @@ def program_text(argument: str) -> str:
     return argument
 
 
-def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """A table on a terminal, tab-separated lines in a pipe."""
-    if not sys.stdout.isatty():
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], file: TextIO | None = None
+) -> None:
+    """A table on a terminal, tab-separated lines in a pipe; on standard output unless given."""
+    file = file or sys.stdout
+    if not file.isatty():
         for row in rows:
-            print("\t".join(_plain(cell) for cell in row))
+            print("\t".join(_plain(cell) for cell in row), file=file)
         return
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
@@ -228,7 +231,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> No
         table.add_column(heading, overflow="fold")
     for row in rows:
         table.add_row(*(escape(str(cell)) for cell in row))
-    Console().print(table)
+    Console(file=file).print(table)
 
 
 def _plain(cell: object) -> str:

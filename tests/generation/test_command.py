@@ -30,6 +30,47 @@ def test_to_standard_output(lands_file: str, capsys: pytest.CaptureFixture[str])
     ] * 5  # fmt: skip
 
 
+def test_statistics_after_a_run(
+    lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """They are those that `kopl stats` prints of the file; standard output stays clean."""
+    out = tmp_path / "q.csv"
+    arguments = ["generate", "--kb", lands_file, "-n", "30", "--verify", "0"]
+    assert main([*arguments, "-o", str(out)]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "" and "\nkopl: kept 30 of " in shown.err
+    assert main(["stats", str(out)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    lines = [line for line in shown.err.splitlines() if line.count("\t") == 2]
+    assert {line.split("\t")[0] for line in lines} >= {
+        "questions", "mean calls", "share multi-hop", "type Count", "top answers", "first words",
+    }  # fmt: skip
+    assert set(lines[:-2]) <= set(printed)
+    for quiet in ("-q", "--quiet"):
+        assert main([*arguments, quiet, "-o", str(out)]) == 0
+        assert capsys.readouterr().err.startswith("kopl: kept 30 of ")
+    assert main([*arguments, "-o", "-"]) == 0
+    shown = capsys.readouterr()
+    assert len(shown.out.splitlines()) == 30 and "questions\t30\t117970" in shown.err
+
+
+def test_standard_output_takes_lines(lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["generate", "--kb", lands_file, "-n", "3", "-o", "-"]
+    for more in (["--format", "csv"], ["--ray"], ["--format", "parquet"]):
+        assert main([*arguments, *more]) == 2
+        assert "standard output takes JSON lines" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text", ["Count", "Count=", "Coun=3", "Count=0", "Count=101", "Count=nan", "Count=3,"]
+)
+def test_wrong_shares(text: str, lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["generate", "--kb", lands_file, "-n", "3", "-o", "-", "--shares", text])
+    assert caught.value.code == 2
+    assert "--shares" in capsys.readouterr().err
+
+
 def test_errors(lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rules = tmp_path / "my.scfg"
     rules.write_text("ROOT[Count] -> Count(E)\n  | how many?\n", "utf-8")

@@ -5,17 +5,16 @@ from __future__ import annotations
 import csv
 import json
 import logging
-import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generation.formats import convert, open_examples, to_kqapro, write_csv, write_kqapro
+from generation.conversion import convert, to_kqapro, write_csv, write_kqapro
+from generation.formats import open_examples
 from generation.pipeline import generate
 from kb import KnowledgeBase
 from kb.errors import KoplError, ReadError
@@ -97,7 +96,7 @@ def test_parquet_keeps_everything(tmp_path_factory: Any) -> None:
     @settings(deadline=None)  # files
     @given(st.lists(EXAMPLES, max_size=3))
     def keeps(given_examples: list[Example]) -> None:
-        assert write_parquet(path, given_examples) == len(given_examples)
+        assert write_parquet(path, given_examples).rows == len(given_examples)
         same(list(open_examples(path)), given_examples)
 
     keeps()
@@ -270,24 +269,6 @@ def test_parquet_folder(parts: Path, tmp_path: Path) -> None:
     assert (back / "valid.jsonl").read_bytes() == (parts / "valid.jsonl").read_bytes()
 
 
-def test_datasets_loads_the_folder(parts: Path, tmp_path: Path) -> None:
-    pytest.importorskip("datasets", reason="the package datasets is not installed")
-    convert(parts, tmp_path / "out", "parquet")
-    script = (
-        "import sys, datasets; found = datasets.load_dataset(sys.argv[1])\n"
-        "print({name: rows.num_rows for name, rows in found.items()})\n"
-        "print(found['validation'][1]['question'], found['test'][0]['program'][0]['inputs'])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(tmp_path / "out")], capture_output=True, text=True,
-        check=True, cwd=tmp_path,
-        env={"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub"), "HOME": str(tmp_path)},
-    )  # fmt: skip
-    assert done.stdout.splitlines() == [
-        "{'train': 3, 'validation': 3, 'test': 3}", "valid 1? ['A']",
-    ]  # fmt: skip
-
-
 def test_damaged_parquet(tmp_path: Path) -> None:
     pyarrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
     from pyarrow import parquet
@@ -391,6 +372,8 @@ def test_numbers_as_ids(tmp_path: Path) -> None:
 def test_folders(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="no question set"):
         list(open_examples(tmp_path))
+    with pytest.raises(ReadError, match="there is no such file or folder"):
+        list(open_examples(tmp_path / "no.jsonl"))
     for name in ("test.jsonl", "train.json", "dev.csv", "kb.json", "train-notes.jsonl"):
         write = write_csv if name.endswith("csv") else write_examples
         write(tmp_path / name, [example(name)])
@@ -399,51 +382,6 @@ def test_folders(tmp_path: Path) -> None:
     write_examples(tmp_path / "val.jsonl.gz", [])
     with pytest.raises(ReadError, match=r"the part valid: dev\.csv, val\.jsonl\.gz"):
         list(open_examples(tmp_path))
-
-
-def test_names_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    wanted = "download train.json, val.json, test.json and kb.json .* one folder"
-    with pytest.raises(ReadError, match=rf"drt/kqa_pro: .*kopl-toolkit\[train\].*{wanted}"):
-        list(open_examples("drt/kqa_pro"))
-
-    def fails(name: str) -> None:
-        raise ConnectionError("no way\nto the hub")
-
-    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=fails))
-    with pytest.raises(ReadError, match=rf"drt/kqa_pro: cannot be reached \(no way\)\. .*{wanted}"):
-        list(open_examples("drt/kqa_pro"))
-    # What looks like a path is one: no hub is asked.
-    (tmp_path / "data").mkdir()
-    for name in ("data/set", "set.jsonl", "no/set.jsonl", "/no/such"):
-        with pytest.raises(ReadError, match="there is no such file or folder"):
-            list(open_examples(name))
-
-
-def test_a_name_that_is_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    rows = {"train": [example("a").to_json()], "test": [example("b").to_json(published=True)]}
-    fake = SimpleNamespace(load_dataset=lambda name: rows)
-    monkeypatch.setitem(sys.modules, "datasets", fake)
-    assert list(open_examples("owner/name")) == [example("a"), example("b")]
-    rows["test"][0].pop("program")
-    with pytest.raises(ReadError, match=r"owner/name: test, row 0: .* no 'program'"):
-        list(open_examples("owner/name"))
-
-
-def test_convert_refuses(parts: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    one = str(parts / "train.jsonl")
-    assert main(["data", "convert", str(parts), one, "--to", "csv"]) == 2
-    assert "is a file" in capsys.readouterr().err
-    assert main(["data", "convert", one, str(parts), "--to", "csv"]) == 2
-    assert "is a folder" in capsys.readouterr().err
-    bad = parts / "valid.jsonl"
-    bad.write_text("{}\n", "utf-8")
-    out = tmp_path / "out.csv"
-    assert main(["data", "convert", str(bad), str(out), "--to", "csv"]) == 2
-    assert "valid.jsonl: line 1: not an example" in capsys.readouterr().err
-    assert not out.exists()
 
 
 def test_csv_is_for_people(tmp_path: Path) -> None:

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from generation import run as module
+from generation import command
+from generation import part as module
 from generation.blocks import Options
+from generation.card import Origin
+from generation.formats import open_examples
 from generation.pipeline import GenerationError
 from generation.run import Plan, run
-from kb import Builder, Quantity, write_lines
-from kb.errors import ReadError, WriteError
+from generation.stats import Statistics
+from generation.workers import Worker
+from kb import Builder, Quantity, load, write_lines
+from kb.errors import KoplError, ReadError, WriteError
 from kopl.cli import main
 
 QUICK = Options(verify=0.0)
@@ -47,7 +56,7 @@ def test_the_number_of_workers_does_not_matter(tmp_path: Path) -> None:
 def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, stopped = tmp_path / "whole.jsonl.gz", tmp_path / "stopped.jsonl.gz"
     run(plan("world", 70), whole)
-    made = module._made
+    made = Worker.block
     calls = []
 
     def interrupted(*given: Any) -> Any:
@@ -56,7 +65,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             raise KeyboardInterrupt
         return made(*given)
 
-    monkeypatch.setattr(module, "_made", interrupted)
+    monkeypatch.setattr(Worker, "block", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(plan("world", 70), stopped)
     part = tmp_path / "stopped.jsonl.gz.part"
@@ -69,7 +78,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         run(plan("world", 70), stopped)
     with pytest.raises(ReadError, match="another seed: 5, not 6"):
         run(Plan("world", 70, 6, QUICK), stopped, resume=True)
-    monkeypatch.setattr(module, "_made", made)
+    monkeypatch.setattr(Worker, "block", made)
     report = run(plan("world", 70), stopped, resume=True)
     assert report.kept == 70
     assert stopped.read_bytes() == whole.read_bytes()
@@ -79,7 +88,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.usefixtures("small_blocks")
 def test_a_run_may_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file, part = tmp_path / "q.jsonl", tmp_path / "q.jsonl.part"
-    monkeypatch.setattr(module._Part, "finish", lambda self: None)
+    monkeypatch.setattr(module.Part, "finish", lambda self: None)
     run(plan("world", 40), file)
     monkeypatch.undo()
     monkeypatch.setattr("generation.blocks.SIZE", 20)
@@ -125,6 +134,31 @@ def test_a_full_disk_leaves_a_readable_file(
     assert file.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_wrong_sources(lands_file: str, tmp_path: Path, workers: int) -> None:
+    """What is wrong with a plan's own files is said once, with the line."""
+    bad = tmp_path / "bad"
+    for name, text, message in (
+        ("rules", "ROOT[Count] -> Count(E)\n  | how many?\n", "line 1: there is no rule for E"),
+        ("lexicon", "relations: {nope: {noun: x}}\n", "bad: line 1: relations: 'nope'"),
+        ("lexicon", "relations: [\n", "bad"),
+    ):
+        bad.write_text(text, "utf-8")
+        with pytest.raises(ReadError, match=message):
+            run(plan(lands_file, 5, **{name: str(bad)}), tmp_path / "q.jsonl", workers=workers)
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_lexicon_changes_the_words_alone(lands_file: str, tmp_path: Path) -> None:
+    words = tmp_path / "words.yaml"
+    words.write_text("relations:\n  capital: {noun: seat, nouns: seats}\n", "utf-8")
+    run(plan(lands_file, 60), tmp_path / "a.jsonl")
+    run(plan(lands_file, 60, lexicon=str(words)), tmp_path / "b.jsonl")
+    plain, said = (list(open_examples(tmp_path / f"{name}.jsonl")) for name in "ab")
+    assert any(" seat" in one.question for one in said)
+    assert not any(" seat" in one.question for one in plain)
+
+
 def test_a_killed_worker(tmp_path: Path) -> None:
     """The run ends with a message, and what was made can be gone on with."""
     out = tmp_path / "q.jsonl"
@@ -167,6 +201,174 @@ def test_a_knowledge_base_that_has_no_more(tmp_path: Path) -> None:
     with pytest.raises(GenerationError, match=r"yields \d+ different questions, not 100000"):
         run(Plan(str(tmp_path / "small.jsonl"), 100000, 1, QUICK), out)
     assert not out.exists() and (tmp_path / "q.jsonl.part").exists()
+
+
+# --- forms -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_every_form_holds_the_same(lands_file: str, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    run(plan(lands_file, 50), tmp_path / "q.jsonl")
+    wanted = list(open_examples(tmp_path / "q.jsonl"))
+    for name, form in (
+        ("q.csv", None),
+        ("q.parquet", None),
+        ("q.jsonl.gz", None),
+        ("folder", "parquet"),
+        ("no-ending", None),
+        ("table.txt", "csv"),
+    ):
+        report = run(plan(lands_file, 50), tmp_path / name, form=form)
+        assert report.kept == 50
+        source = tmp_path / name
+        if name == "table.txt":
+            source = source.rename(tmp_path / "table.csv")
+        found = list(open_examples(source))
+        assert found == wanted and [one.extra for one in found] == [one.extra for one in wanted]
+    run(plan(lands_file, 50), tmp_path / "train.json")
+    items = json.loads((tmp_path / "train.json").read_text("utf-8"))
+    assert [item["question"] for item in items] == [one.question for one in wanted]
+    assert not [path for path in tmp_path.iterdir() if ".part" in path.name]
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_the_card_tells_how_it_was_made(lands_file: str, tmp_path: Path) -> None:
+    """The command in the card makes the same questions."""
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    options = Options(verify=0.0, canonical=True, clauses=False, levels=6, sparql=False)
+    of = Plan(lands_file, 30, 9, options, shard=(1, 3))
+    run(of, tmp_path / "set", form="parquet", licence="cc0-1.0")
+    card = (tmp_path / "set" / "README.md").read_text("utf-8")
+    assert 'license: "cc0-1.0"' in card and "| seed | 9 |" in card
+    match = re.search(r"```\nkopl (generate --kb lands.jsonl .*) -o FILE\n```", card)
+    assert match
+    again = tmp_path / "again.jsonl"
+    words = shlex.split(match[1].replace("lands.jsonl", lands_file))
+    assert main([*words, "-q", "-o", str(again)]) == 0
+    assert list(open_examples(again)) == list(open_examples(tmp_path / "set"))
+    match = re.search(r"its fingerprint \| (\w+) \|", card)
+    assert match and match[1] == load(lands_file).fingerprint
+
+
+@pytest.mark.parametrize("name", [one.name for one in fields(Options)])
+def test_every_option_has_its_words(name: str) -> None:
+    """The command in a card gives back the options of its plan."""
+    usual = Options()
+    match getattr(usual, name):
+        case bool(value):
+            other: Any = not value
+        case int(value):
+            other = value + 1
+        case float(value):
+            other = value / 2
+        case _:
+            other = (("Count", 20.0), ("Verify", 5.5))
+    options = replace(usual, **{name: other})
+    words = shlex.split(Origin(Plan("world", 5, 1, options), "", 0).command)
+    parser = argparse.ArgumentParser()
+    command.add_arguments(parser)
+    assert command.options_of(parser.parse_args(words[2:])) == options
+
+
+@pytest.mark.usefixtures("small_blocks")
+@pytest.mark.parametrize(
+    ("name", "form"), [("q.csv", None), ("q.jsonl.xz", None), ("q", "parquet")]
+)
+def test_a_conversion_that_fails_loses_nothing(
+    lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, form: str | None
+) -> None:
+    """The questions stay where they are, and another run only writes them."""
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    run(plan(lands_file, 45), tmp_path / "whole.jsonl")
+    target = tmp_path / name
+
+    def full(*_: Any, **__: Any) -> None:
+        raise WriteError(f"{target}: cannot be written: No space left on device")
+
+    for place in ("conversion.to_row", "tables.to_row", "conversion.write_examples"):
+        monkeypatch.setattr(f"generation.{place}", full)
+    with pytest.raises(WriteError, match=r"No space left .* has all 45 questions: --resume writes"):
+        run(plan(lands_file, 45), target, form=form)
+    assert not target.exists()
+    assert len((tmp_path / f"{name}.part").read_text("utf-8").splitlines()) == 45
+    monkeypatch.undo()
+    monkeypatch.setattr(Worker, "block", None)  # nothing is made again
+    report = run(plan(lands_file, 45), target, form=form, resume=True)
+    assert report.statistics.questions == 45
+    assert list(open_examples(target)) == list(open_examples(tmp_path / "whole.jsonl"))
+    assert {path.name for path in tmp_path.iterdir()} == {name, "whole.jsonl", "lands.jsonl"}
+
+
+def test_refusals_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Worker, "block", None)
+    (tmp_path / "file").touch()
+    (tmp_path / "set" / "data").mkdir(parents=True)
+    (tmp_path / "set" / "data" / "test.parquet").touch()
+    for name, form, message in (
+        ("file", "parquet", "is a file"),
+        ("set", "parquet", r"has other parts .*data/test\.parquet"),
+        ("set", "csv", "no ordinary file"),
+        ("new", "arrow", "there is no form 'arrow'"),
+    ):
+        with pytest.raises(KoplError, match=message):
+            run(plan("world", 3), tmp_path / name, form=form)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(KoplError, match=r"kopl-toolkit\[parquet\]"):
+        run(plan("world", 3), tmp_path / "new.parquet")
+    assert {path.name for path in tmp_path.iterdir()} == {"file", "set"}
+
+
+# --- what is known of a run --------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_statistics_are_those_of_the_file(
+    lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after a stop, and whoever made the blocks."""
+    monkeypatch.setattr(module.Part, "finish", lambda self, *_: None)
+    run(plan(lands_file, 30), tmp_path / "q.jsonl")
+    monkeypatch.undo()
+    monkeypatch.setattr("generation.blocks.SIZE", 20)
+    report = run(plan(lands_file, 70), tmp_path / "q.jsonl", resume=True)
+    found = Statistics.of(open_examples(tmp_path / "q.jsonl"))
+    assert report.statistics.to_json() == found.to_json()
+    assert found.questions == 70
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_a_stopped_run_that_does_not_fit(
+    lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module.Part, "finish", lambda self, *_: None)
+    out = tmp_path / "q.jsonl"
+    run(plan(lands_file, 40), out)
+    monkeypatch.undo()
+    with pytest.raises(ReadError, match=r"has 40 questions already, more than 30"):
+        run(plan(lands_file, 30), out, resume=True)
+    with pytest.raises(ReadError, match="another canonical: False, not True"):
+        run(Plan(lands_file, 40, 5, Options(verify=0.0, canonical=True)), out, resume=True)
+    # It was stopped after its last step but one.
+    os.replace(tmp_path / "q.jsonl.part", out)
+    with pytest.raises(ReadError, match=r"the run was complete, and q\.jsonl is there"):
+        run(plan(lands_file, 40), out, resume=True)
+    assert len(out.read_text("utf-8").splitlines()) == 40
+
+
+@pytest.mark.usefixtures("small_blocks")
+def test_what_a_poor_knowledge_base_gave_can_be_had(lands_file: str, tmp_path: Path) -> None:
+    out = tmp_path / "q.jsonl"
+    rules = tmp_path / "few.scfg"
+    rules.write_text(
+        "ROOT[Count] -> Count(FilterConcept(FindAll(), $concept))\n  | how many {concept.many}?\n"
+    )
+    with pytest.raises(GenerationError, match=r"-n (\d+) --resume makes a whole file") as caught:
+        run(plan(lands_file, 1000, rules=str(rules)), out)
+    match = re.search(r"-n (\d+)", str(caught.value))
+    assert match
+    assert run(plan(lands_file, int(match[1]), rules=str(rules)), out, resume=True).kept > 0
+    assert len(list(open_examples(out))) == int(match[1])
 
 
 @pytest.mark.parametrize(

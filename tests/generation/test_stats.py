@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import json
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from generation.balance import SHARES
 from generation.plots import write_plots
-from generation.stats import FIRST_WORDS, OTHER, PAPER, PAPER_TYPES, Statistics, rows_of
+from generation.stats import (
+    FIRST_WORDS,
+    OTHER,
+    PAPER,
+    PAPER_TYPES,
+    Figures,
+    Statistics,
+    rows_of,
+    short_rows,
+)
 from kb.errors import KoplError
 from kopl.cli import main
 from kopl.example import Example, write_examples
 from kopl.text import read
+from kopl.traits import ASKING
 
 FEW = [
     Example("What is it?", read('QueryName(Find("A"))'), "A", sparql="ASK { ?e a ?c . }"),
@@ -87,6 +99,48 @@ def test_memory_is_bounded() -> None:
     found = Statistics.of(many())
     assert len(found.first_words) == FIRST_WORDS + 1
     assert found.first_words[OTHER] == 50
+
+
+def test_answers_can_be_bounded() -> None:
+    """Beyond the bound answers are counted, not kept; those that are kept stay exact."""
+    program = read('QueryName(Find("A"))')
+    texts = ["a", "b", "a", "c", "d", "a", "b", "c"]
+    found = Statistics.of([Example("q", program, text) for text in texts])
+    bounded = Statistics(trained={"a"}, bound=2)
+    examples = [Example("q", program, text) for text in texts]
+    assert list(bounded.counting(examples)) == examples
+    assert bounded.answers == {"a": 3, "b": 2} and bounded.unlisted == 3
+    assert found.measures()["different answers"] == 4
+    measures = bounded.measures()
+    assert measures["different answers"] is None  # nobody knows
+    assert measures["share of answers never in training"] == 5 / 8
+    assert bounded.to_json()["top answers"] == {"a": 3, "b": 2}
+
+
+def test_figures_are_all_that_is_counted() -> None:
+    """What a worker hands over, as it is sent to another process, gives the same statistics."""
+    found = Statistics()
+    for one in FEW:
+        found.count(pickle.loads(pickle.dumps(Figures.of(one))))
+    assert found == Statistics.of(FEW)
+
+
+def test_a_short_account() -> None:
+    rows = short_rows(Statistics.of(FEW))
+    table = {row[0]: row[1:] for row in rows}
+    assert table["questions"] == ("4", "117970")
+    assert table["type SelectBetween"] == ("0.00%", "about 12%")
+    assert table["type SelectAmong"] == ("25.00%", "4.6%")
+    assert table["top answers"] == ("5 metre 50.0%, A 25.0%", "")
+    assert table["first words"] == ("what 50.0%, how 25.0%, which 25.0%", "")
+    assert not any(name.startswith("programs with") for name in table)
+    assert short_rows(Statistics())[-1] == ("first words", "", "")
+
+
+def test_the_shares_are_those_that_are_generated() -> None:
+    """The generator aims at what its results are put beside."""
+    assert {name: pytest.approx(share / 100) for name, share in SHARES.items()} == PAPER_TYPES
+    assert sorted(PAPER_TYPES) == sorted(ASKING)
 
 
 def test_the_paper_is_beside() -> None:

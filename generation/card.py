@@ -1,0 +1,231 @@
+"""The data card of a question set: README.md beside its Parquet files, as the hub shows it.
+
+The header (YAML) tells the package datasets the files of each split, the columns and the sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from generation.blocks import Options
+from generation.stats import Statistics, main_rows, short_rows
+from generation.tables import schema
+from generation.workers import Plan
+from kb import KnowledgeBase
+from kb.stream import writing
+from kopl.cli import version
+
+# The hub's classes of size, by the first number that is too many for them.
+_SIZES = {
+    1_000: "n<1K",
+    10_000: "1K<n<10K",
+    100_000: "10K<n<100K",
+    1_000_000: "100K<n<1M",
+    10_000_000: "1M<n<10M",
+    100_000_000: "10M<n<100M",
+    1_000_000_000: "100M<n<1B",
+}
+_LARGEST = "1B<n<10B"
+
+
+@dataclass(frozen=True)
+class Split:
+    """A split: its questions, their bytes in memory and in the file, and what they are like."""
+
+    rows: int
+    bytes: int
+    file_bytes: int
+    statistics: Statistics
+
+
+@dataclass(frozen=True)
+class Origin:
+    """How a set was generated."""
+
+    plan: Plan
+    fingerprint: str
+    nodes: int
+
+    @classmethod
+    def of(cls, plan: Plan, kb: KnowledgeBase) -> Origin:
+        """The origin of what a plan gives over its knowledge base."""
+        return cls(plan, kb.fingerprint, kb.node_count)
+
+    @property
+    def command(self) -> str:
+        """The command that makes the same questions, files without their folders."""
+        plan, options = self.plan, self.plan.options
+        words = ["kopl", "generate", "--kb", Path(plan.kb).name, "-n", str(plan.count)]
+        words += ["--seed", str(plan.seed)]
+        if plan.shard != (0, 1):
+            words += ["--shard", f"{plan.shard[0] + 1}/{plan.shard[1]}"]
+        for option, file in (("--rules", plan.rules), ("--lexicon", plan.lexicon)):
+            if file is not None:
+                words += [option, Path(file).name]
+        usual = asdict(Options())
+        for name, value in asdict(options).items():
+            if value != usual[name]:
+                words += _OPTIONS.get(name, _as_named)(name, value)
+        return shlex.join([*words, "-o", "FILE"])
+
+
+def _as_named(name: str, value: Any) -> list[str]:
+    if isinstance(value, tuple):  # of pairs
+        value = ",".join(f"{key}={number}" for key, number in value)
+    return [f"--{name}", str(value)]
+
+
+# The words of the command for options that go by another name there.
+_OPTIONS: dict[str, Callable[[str, Any], list[str]]] = {
+    "canonical": lambda name, value: ["--canonical"],
+    "clauses": lambda name, value: ["--redundant"],
+    "sparql": lambda name, value: ["--no-sparql"],
+}
+
+CARD = """---
+{header}
+---
+
+# Questions with programs
+
+Questions over a knowledge base, each with the KoPL program that answers it. Load it with
+`datasets.load_dataset` and the path of this folder.
+
+| split | questions |
+|---|---|
+{counts}
+
+| column | what it holds |
+|---|---|
+| `id` | a name of the question; paraphrases have the same up to a `#` |
+| `question` | the question |
+| `canonical` | the question before it was rephrased |
+| `program` | the calls of the program in post-order: `function`, `dependencies`, `inputs` |
+| `sparql` | the query of the program |
+| `answer` | the only answer |
+| `choices` | answers to choose from |
+| `type` | the asking strategy |
+| `extra` | other fields, as one JSON object |
+| `hops`, `skills`, `locating` | what follows from the program |
+{origin}
+## What it holds
+
+Beside the figures of the KQA Pro paper (Cao et al., ACL 2022).
+
+{statistics}
+"""
+
+ORIGIN = """
+## How it was made
+
+```
+{command}
+```
+
+by kopl-toolkit {version}; the same command gives the same questions.
+
+| | |
+|---|---|
+{rows}
+"""
+
+
+def write_card(
+    path: Path | str,
+    splits: Mapping[str, Split],
+    *,
+    licence: str | None = None,
+    origin: Origin | None = None,
+) -> None:
+    """Write the data card of a folder of Parquet files with these splits.
+
+    ``licence`` is a name that the hub knows, such as "cc-by-4.0"; without it none is stated.
+    """
+    counts = [f"| {name} | {split.rows} |" for name, split in splits.items()]
+    text = CARD.format(
+        header="\n".join(_header(splits, licence)),
+        counts="\n".join(counts),
+        origin=_origin(origin) if origin is not None else "",
+        statistics=_statistics({name: split.statistics for name, split in splits.items()}),
+    )
+    with writing(path) as file:
+        file.write(text)
+
+
+def _header(splits: Mapping[str, Split], licence: str | None) -> Iterator[str]:
+    if licence is not None:
+        yield f"license: {json.dumps(licence)}"
+    yield from ("language:", "- en", "task_categories:", "- question-answering")
+    yield from ("size_categories:", f"- {size_class(sum(s.rows for s in splits.values()))}")
+    yield from ("configs:", "- config_name: default", "  data_files:")
+    for name in splits:
+        yield f"  - split: {name}"
+        yield f"    path: data/{name}-*.parquet"
+    yield from ("dataset_info:", "  features:")
+    yield from _features(schema(), "  ")
+    yield "  splits:"
+    for name, split in splits.items():
+        yield f"  - name: {name}"
+        yield f"    num_bytes: {split.bytes}"
+        yield f"    num_examples: {split.rows}"
+    yield f"  download_size: {sum(split.file_bytes for split in splits.values())}"
+    yield f"  dataset_size: {sum(split.bytes for split in splits.values())}"
+
+
+def _features(fields: Iterable[Any], margin: str) -> Iterator[str]:
+    """The columns of a schema, or the fields of a structure, as the header writes them."""
+    for field in fields:
+        yield f"{margin}- name: {field.name}"
+        kind = field.type
+        if hasattr(kind, "value_type"):
+            inner = kind.value_type
+            if inner.num_fields:
+                yield f"{margin}  list:"
+                yield from _features(map(inner.field, range(inner.num_fields)), f"{margin}  ")
+            else:
+                yield f"{margin}  list: {inner}"
+        else:
+            yield f"{margin}  dtype: {kind}"
+
+
+def size_class(count: int) -> str:
+    """The hub's name for sets of about so many examples."""
+    return next((name for bound, name in _SIZES.items() if count < bound), _LARGEST)
+
+
+def _origin(origin: Origin) -> str:
+    plan = origin.plan
+    facts = {
+        "knowledge base": Path(plan.kb).name,
+        "its fingerprint": origin.fingerprint,
+        "its entities and concepts": origin.nodes,
+        "seed": plan.seed,
+        "rules": "the bundled ones" if plan.rules is None else Path(plan.rules).name,
+        **({} if plan.lexicon is None else {"lexicon": Path(plan.lexicon).name}),
+        **{f"option {name}": value for name, value in asdict(plan.options).items()},
+    }
+    rows = "\n".join(f"| {_cell(name)} | {_cell(str(fact))} |" for name, fact in facts.items())
+    return ORIGIN.format(command=origin.command, version=version(), rows=rows)
+
+
+def _statistics(sets: Mapping[str, Statistics]) -> str:
+    lines = [f"| | {' | '.join(sets)} | KQA Pro |", f"|---{'|---' * (len(sets) + 1)}|"]
+    lines += [f"| {' | '.join(map(_cell, row))} |" for row in main_rows(sets)]
+    for title, at in (("top answers", -2), ("first words", -1)):
+        for name, one in sets.items():
+            if one.questions:
+                shown = short_rows(one)[at][1]
+                lines.append("")
+                lines.append(f"{title.capitalize()} of {name}: {_cell(shown)}.")
+    return "\n".join(lines)
+
+
+def _cell(text: str) -> str:
+    """A text on one line that stays in its cell and is no markup, whatever it holds."""
+    return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(text.split()))

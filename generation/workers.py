@@ -1,0 +1,208 @@
+"""Making blocks of questions: what is to be made, and processes that make several at a time.
+
+Blocks come in the order of their numbers whoever makes them.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import multiprocessing
+from collections import Counter, deque
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import NamedTuple
+
+from generation.blocks import Maker, Options
+from generation.grammar import Grammar, read_grammar
+from generation.lexicon import Lexicon, parse_annotations
+from generation.stats import Figures
+from generation.unseen import Marks, marks
+from kb import KnowledgeBase, load
+from kb.errors import KoplError
+from kb.stream import read_text
+
+log = logging.getLogger("kb")
+
+# Blocks that are under way for each worker: one in work, one waiting.
+AHEAD = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is to be made: ``count`` questions by the seed.
+
+    ``kb`` is a file or "world"; ``rules`` and ``lexicon`` are files in place of the bundled rules
+    and with annotations of the words (docs/lexicon.md), where they are given. ``shard`` (i, n)
+    makes every n-th block only, from the i-th on (0 to n - 1); shards share no work, and may have a
+    few questions in common.
+    """
+
+    kb: str
+    count: int
+    seed: int
+    options: Options = field(default_factory=Options)
+    rules: str | None = None
+    lexicon: str | None = None
+    shard: tuple[int, int] = (0, 1)
+    cache: bool = True
+
+    def numbers(self, first: int) -> Iterator[int]:
+        """The numbers of the plan's blocks from one of them on."""
+        while True:
+            yield first
+            first += self.shard[1]
+
+
+class Line(NamedTuple):
+    """A question as the line of a file, what tells it from others, and what is counted of it."""
+
+    text: str
+    marks: Marks
+    figures: Figures
+
+
+class Block(NamedTuple):
+    """A finished block: its lines, and what its worker counted meanwhile."""
+
+    lines: list[Line]
+    reasons: Counter[str]
+    compared: int
+
+
+class LostWorkersError(KoplError):
+    """Workers that were ended from outside, or could not be had any more."""
+
+    kind = "generation"
+
+
+# Makes the blocks of a plan from the one with that number on; closing it ends the work.
+Blocks = Generator[tuple[int, Block], None, None]
+Crew = Callable[[Plan, KnowledgeBase, int], Blocks]
+
+
+@dataclass(frozen=True)
+class Sources:
+    """The texts of a plan's own files, as they were when the work began."""
+
+    rules: str | None = None
+    lexicon: str | None = None
+
+    @classmethod
+    def of(cls, plan: Plan) -> Sources:
+        """The texts of the files that a plan names; raises ReadError."""
+        return cls(
+            None if plan.rules is None else read_text(plan.rules),
+            None if plan.lexicon is None else read_text(plan.lexicon),
+        )
+
+    def opened(self, plan: Plan, kb: KnowledgeBase) -> tuple[Grammar | None, Lexicon | None]:
+        """What the texts say, as far as there are some; raises ReadError with file and line."""
+        grammar = lexicon = None
+        if self.rules is not None:
+            grammar = read_grammar(self.rules, plan.rules or "")
+        if self.lexicon is not None:
+            lexicon = Lexicon(kb, parse_annotations(self.lexicon, plan.lexicon or ""))
+        return grammar, lexicon
+
+
+class Worker:
+    """Makes blocks of one plan over its knowledge base; raises ReadError for wrong sources."""
+
+    def __init__(self, plan: Plan, kb: KnowledgeBase, sources: Sources | None = None) -> None:
+        grammar, lexicon = (sources or Sources.of(plan)).opened(plan, kb)
+        self.plan = plan
+        self.maker = Maker(
+            kb,
+            grammar=grammar,
+            options=plan.options,
+            lexicon=lexicon,
+            run_query=query_runner(plan, kb),
+        )
+
+    def block(self, number: int) -> Block:
+        """The block of that number."""
+        maker = self.maker
+        maker.reasons.clear()
+        maker.compared = 0
+        lines = [
+            Line(
+                json.dumps(example.to_json(), ensure_ascii=False),
+                marks(example.question, example.program),
+                Figures.of(example),
+            )
+            for example in islice(maker.block(self.plan.seed, number), self.plan.count)
+        ]
+        return Block(lines, Counter(maker.reasons), maker.compared)
+
+
+def query_runner(plan: Plan, kb: KnowledgeBase) -> Callable[[str], list[str]] | None:
+    """What gives the denotation of a query on Oxigraph, where any query is to be compared."""
+    if not plan.options.verify or not plan.options.sparql:
+        return None
+    from kopl.sparql.engines.oxigraph import Oxigraph
+    from kopl.sparql.errors import MissingPackageError
+    from kopl.sparql.evaluate import SparqlExecutor
+
+    try:
+        return SparqlExecutor(Oxigraph.of(kb), kb=kb).denotation
+    except MissingPackageError as error:
+        log.warning("no query is compared: %s", error)
+        return None
+
+
+# --- crews -------------------------------------------------------------------------------------
+
+
+def alone(plan: Plan, kb: KnowledgeBase, first: int) -> Blocks:
+    """Blocks made one after the other in this process."""
+    worker = Worker(plan, kb)
+    for number in plan.numbers(first):
+        yield number, worker.block(number)
+
+
+def processes(workers: int) -> Crew:
+    """A crew of so many processes on this machine (one is this process itself)."""
+    if workers == 1:
+        return alone
+
+    def crew(plan: Plan, kb: KnowledgeBase, first: int) -> Blocks:
+        sources = Sources.of(plan)
+        sources.opened(plan, kb)  # what is wrong with them is said here, once
+        query_runner(plan, kb)  # the store is there then when the workers open it
+        # Fresh processes on every platform: a copy of this one may hold threads and open stores.
+        context = multiprocessing.get_context("spawn")
+        pool = ProcessPoolExecutor(
+            workers, mp_context=context, initializer=_begin, initargs=(plan, sources)
+        )
+        with pool:
+            waiting: deque[tuple[int, Future[Block]]] = deque()
+            numbers = plan.numbers(first)
+            try:
+                while True:
+                    for number in islice(numbers, AHEAD * workers - len(waiting)):
+                        waiting.append((number, pool.submit(_work, number)))
+                    number, future = waiting.popleft()
+                    yield number, future.result()
+            except BrokenProcessPool:
+                raise LostWorkersError("a worker was ended from outside") from None
+            finally:
+                pool.shutdown(wait=False, cancel_futures=True)
+
+    return crew
+
+
+_WORKER: Worker
+
+
+def _begin(plan: Plan, sources: Sources) -> None:
+    """Prepare a worker."""
+    global _WORKER
+    _WORKER = Worker(plan, load(plan.kb, cache=plan.cache), sources)
+
+
+def _work(number: int) -> Block:
+    return _WORKER.block(number)
