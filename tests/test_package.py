@@ -51,6 +51,8 @@ def test_the_wheel_contains_what_the_packages_read(wheel: zipfile.ZipFile) -> No
         "kopl/py.typed",
         "kb/world/world.jsonl.gz",
         "generation/rules.scfg",
+        "generation/lexicon/world.yaml",
+        "generation/paraphrase/prompt.txt",
     } <= names
     modules = {str(f.relative_to(ROOT)) for p in PACKAGES for f in (ROOT / p).rglob("*.py")}
     assert modules <= names

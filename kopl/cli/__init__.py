@@ -21,9 +21,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "kb": ("kopl.cli.kb", "look into, check, convert and snapshot knowledge bases"),
     "functions": ("kopl.cli.functions", "explain the functions of the language"),
     "generate": ("generation.command", "generate questions with programs and answers"),
+    "lexicon": ("generation.command_lexicon", "how names read in generated questions"),
     "stats": ("generation.command_stats", "what a question set holds, beside KQA Pro's figures"),
     "split": ("generation.command_split", "split a question set into train, valid and test"),
     "data": ("generation.command_data", "convert and check question sets"),
+    "paraphrase": ("generation.command_paraphrase", "paraphrase questions, by people or a model"),
     "ask": ("parsers.command", "answer a question with a trained parser"),
 }
 

@@ -1,0 +1,319 @@
+"""Paraphrases by a model into a file: many requests at a time, and going on after a stop.
+
+Replies are noted in ``FILE.part`` as they come, with their requests' keys, and what they depend on
+in ``FILE.part.json``. The file itself is made of them at the end, in the order of the questions, so
+that it depends on the replies alone; the filters may be others when a run goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from generation.formats import open_examples
+from generation.paraphrase.filters import Candidate, Filters, Report, example_of, rejecting, sift
+from generation.paraphrase.mentions import plain
+from generation.paraphrase.model import AskError, Model, Reply, Request
+from generation.paraphrase.originals import Original, originals
+from generation.paraphrase.prompt import Prompt, question_in
+from kb.errors import KoplError, ReadError, WriteError
+from kb.progress import ProgressBar
+from kb.stream import writing
+
+log = logging.getLogger("kb")
+
+GO_ON = "go on with --resume"
+AHEAD = 2  # batches under way or waiting for each worker
+OF_MODELS = Filters(judges=0, names="reject")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is asked: ``count`` replies for each question of ``source``, by the seed.
+
+    ``keep_going``: a question without a reply does not stop the run.
+    """
+
+    source: Path | str
+    prompt: Prompt
+    count: int = 1
+    seed: int = 0
+    filters: Filters = OF_MODELS
+    keep_going: bool = False
+
+    def requests(self) -> Iterator[tuple[Original, list[Request]]]:
+        """The questions with what is asked for each."""
+        for original in originals(open_examples(self.source)):
+            messages = self.prompt.messages(original)
+            yield original, [Request.of(messages, self.seed, n) for n in range(self.count)]
+
+
+@dataclass
+class ModelReport(Report):
+    """What a run did, and how many replies were asked for now and could not be had."""
+
+    asked: int = 0
+    failed: int = 0
+
+
+def run(
+    plan: Plan,
+    model: Model,
+    output: Path | str,
+    *,
+    resume: bool = False,
+    rejected: Path | str | None = None,
+) -> ModelReport:
+    """Write the paraphrases that pass the filters as JSON lines, and those that do not elsewhere.
+
+    Raises AskError when a reply cannot be had, ReadError for a question set that is malformed or a
+    stopped run that does not fit, WriteError for a file that cannot be written; replies that came
+    stay in ``FILE.part`` then.
+    """
+    source = Path(plan.source)
+    if source.exists() and not source.is_file() and not source.is_dir():
+        raise KoplError(f"{source}: is no ordinary file; a set is read several times")
+    # Read to its end before anything is asked: a malformed line should not come after hours.
+    total = sum(len(requests) for _, requests in plan.requests())
+    report = ModelReport()
+    part = _Part(Path(output), plan, model, resume=resume)
+    try:
+        failures = _ask_all(plan, model, part, total, report)
+    except AskError as error:
+        if not part.replies:
+            part.remove()
+            raise
+        raise AskError(f"{error}; {part.path} has {len(part.replies)} replies: {GO_ON}") from None
+    except KeyboardInterrupt:
+        log.warning("%s has %d replies: %s", part.path, len(part.replies), GO_ON)
+        raise
+    finally:
+        part.close()
+    shared = _shared(plan, part.replies)
+    with writing(part.output) as kept, rejecting(rejected) as reject:
+        for original, requests in plan.requests():
+            candidates = _candidates(requests, part.replies, model, shared)
+            for passed in sift(original, candidates, plan.filters, report, reject):
+                line = json.dumps(example_of(original, passed).to_json(), ensure_ascii=False)
+                kept.write(line + "\n")
+    report.failed = len(failures)
+    if failures:
+        log.warning(
+            "%d replies could not be had (%s); --resume asks for them again",
+            len(failures), next(iter(failures.values())),
+        )  # fmt: skip
+    else:
+        part.remove()
+    return report
+
+
+def _shared(plan: Plan, replies: dict[str, Reply]) -> set[str]:
+    """Texts that are the reply to questions of different programs, as "I cannot help with that"."""
+    programs: dict[str, bytes] = {}
+    shared = set()
+    for original, requests in plan.requests():
+        program = blake2b(str(original.example.program).encode(), digest_size=8).digest()
+        for request in requests:
+            if reply := replies.get(request.key):
+                text = plain(question_in(reply.text))
+                if programs.setdefault(text, program) != program:
+                    shared.add(text)
+    return shared
+
+
+def _candidates(
+    requests: Iterable[Request], replies: dict[str, Reply], model: Model, shared: set[str]
+) -> Iterator[Candidate]:
+    for number, request in enumerate(requests):
+        reply = replies.get(request.key)
+        about = {"model": model.name, "reply": number}
+        if reply is None:
+            yield Candidate("", about, fault="no reply")
+            continue
+        text, fault = question_in(reply.text), ""
+        if reply.cut:
+            fault = "cut short"
+        elif text and plain(text) in shared:
+            fault = "the same for different questions"
+        yield Candidate(text, about, fault=fault)
+
+
+# --- asking -------------------------------------------------------------------------------------
+
+
+def _ask_all(
+    plan: Plan, model: Model, part: _Part, total: int, report: ModelReport
+) -> dict[str, AskError]:
+    """Ask for all replies that are not there yet; gives those that could not be had, by key.
+
+    Raises the AskError that stops the run, when the requests under way have come back.
+    """
+    failures: dict[str, AskError] = {}
+    stop = threading.Event()
+    batches = _batches(_new(plan, part), model.batch)
+    under_way: set[Future[list[tuple[Request, AskError]]]] = set()
+
+    def work(batch: list[Request]) -> list[tuple[Request, AskError]]:
+        failed = []
+        for request, reply in zip(batch, model.ask(batch, stop), strict=True):
+            if isinstance(reply, AskError):
+                failed.append((request, reply))
+            else:
+                part.add(request, reply)
+        return failed
+
+    with (
+        ThreadPoolExecutor(model.workers) as pool,
+        ProgressBar("asking the model", total) as bar,
+    ):
+        try:
+            while True:
+                for batch in islice(batches, AHEAD * model.workers - len(under_way)):
+                    report.asked += len(batch)
+                    under_way.add(pool.submit(work, batch))
+                if not under_way:
+                    return failures
+                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+                for future in done:
+                    for request, error in future.result():
+                        if error.always or not plan.keep_going:
+                            raise error
+                        failures[request.key] = error
+                bar.reach(len(part.replies) + len(failures))
+        finally:
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _new(plan: Plan, part: _Part) -> Iterator[Request]:
+    """The requests without a reply; one that comes again is asked once."""
+    given: set[str] = set()
+    for _, requests in plan.requests():
+        for request in requests:
+            if request.key not in part.replies and request.key not in given:
+                given.add(request.key)
+                yield request
+
+
+def _batches(requests: Iterator[Request], size: int) -> Iterator[list[Request]]:
+    while batch := list(islice(requests, size)):
+        yield batch
+
+
+# --- the replies of a run that is under way -----------------------------------------------------
+
+
+class _Part:
+    """The replies so far, in memory and in a file."""
+
+    def __init__(self, output: Path, plan: Plan, model: Model, *, resume: bool) -> None:
+        output = Path(os.path.realpath(output))  # what a link leads to is written, the link stays
+        if output.exists() and not output.is_file():
+            raise WriteError(f"{output}: cannot be written: it is no ordinary file")
+        self.output, self._plan, self._model = output, plan, model
+        self.path = output.with_name(f"{output.name}.part")
+        self._state = output.with_name(f"{output.name}.part.json")
+        self.replies: dict[str, Reply] = {}
+        self._lock = threading.Lock()
+        size = 0
+        if self._state.exists() and not resume:
+            raise WriteError(
+                f"{self.path}: a stopped run is there; --resume goes on with it, or remove it and"
+                f" {self._state.name}"
+            )
+        if self._state.exists():
+            self._check()
+            size = self._go_on()
+        elif resume and output.exists():
+            raise WriteError(
+                f"{output}: is complete; there is no stopped run to go on with. Without --resume"
+                " everything is asked anew"
+            )
+        else:
+            with writing(self._state) as file:
+                json.dump(self._about(), file, ensure_ascii=False)
+        try:
+            self._file = open(self.path, "ab")  # noqa: SIM115 - closed by close()
+            self._file.truncate(size)
+        except OSError as error:
+            raise WriteError(f"{self.path}: cannot be written: {error.strerror}") from None
+
+    def _about(self) -> dict[str, Any]:
+        """What must be the same for a stopped run to go on."""
+        prompt = json.dumps(self._plan.prompt.parts)
+        return {
+            "seed": self._plan.seed,
+            "prompt": blake2b(prompt.encode(), digest_size=8).hexdigest(),
+            **self._model.settings,
+        }
+
+    def _check(self) -> None:
+        try:
+            about = json.loads(self._state.read_text("utf-8"))
+            if not isinstance(about, dict):
+                raise ValueError("no object")
+        except (OSError, ValueError) as error:
+            raise ReadError(f"not the state of a run: {error}", source=str(self._state)) from None
+        now = json.loads(json.dumps(self._about()))
+        for name in sorted({*about, *now}):
+            if about.get(name) != now.get(name):
+                raise ReadError(
+                    f"the stopped run had another {name}: {about.get(name)!r}, not"
+                    f" {now.get(name)!r}; give the same, or remove it and {self.path.name}",
+                    source=str(self._state),
+                )
+
+    def _go_on(self) -> int:
+        """Read the replies so far; gives the size of the file up to its last whole line."""
+        size = number = 0
+        try:
+            with open(self.path, "rb") as file:
+                for line in file:
+                    number += 1
+                    if not line.endswith(b"\n"):  # it was being written when the run ended
+                        break
+                    item = json.loads(line)
+                    key, text = item["key"], item["reply"]
+                    if not isinstance(key, str) or not isinstance(text, str):
+                        raise TypeError("a key or a reply is no text")
+                    self.replies[key] = Reply(text, cut=bool(item.get("cut")))
+                    size += len(line)
+        except FileNotFoundError:
+            return 0
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise ReadError(
+                f"cannot go on with it: {error}", place=f"line {number}", source=str(self.path)
+            ) from None
+        return size
+
+    def add(self, request: Request, reply: Reply) -> None:
+        """Note a reply; it is in the file when this returns."""
+        item = {"key": request.key, "reply": reply.text} | ({"cut": True} if reply.cut else {})
+        with self._lock:
+            try:
+                self._file.write(json.dumps(item, ensure_ascii=False).encode() + b"\n")
+                self._file.flush()
+            except OSError as error:
+                reason = error.strerror or str(error)
+                raise WriteError(f"{self.path}: cannot be written: {reason}; {GO_ON}") from None
+            self.replies[request.key] = reply
+
+    def close(self) -> None:
+        """Close the file; it stays."""
+        with suppress(OSError):
+            self._file.close()
+
+    def remove(self) -> None:
+        """Forget the replies: the output was made of them."""
+        self.path.unlink(missing_ok=True)
+        self._state.unlink(missing_ok=True)
