@@ -213,7 +213,8 @@ def _is_serialised(text: str) -> bool:
     return "<arg>" in head or "<func>" in head
 
 
-def _escape(text: str) -> str:
+def escape_marks(text: str) -> str:
+    """A textual argument as the serialised spelling writes it, with its marks escaped."""
     return _MARK.sub(lambda m: m[1] * 2 + "\\" + m[2], text)
 
 
@@ -264,7 +265,7 @@ def read_serialised(text: str) -> Call:
 def write_serialised(program: Call) -> str:
     """The program in the paper's serialised spelling, with marks inside names escaped."""
     return " <func> ".join(
-        " <arg> ".join([call.function.name, *map(_escape, call.arguments)])
+        " <arg> ".join([call.function.name, *map(escape_marks, call.arguments)])
         for call in post_order(program)
     )
 

@@ -1,0 +1,201 @@
+"""Confidences that mean what they say: a temperature, and how far from right they are.
+
+A parser's probability of its best program is rarely the share of such programs that are right.
+One number, fitted on validation questions, mends most of it (Guo et al., 2017, "On Calibration of
+Modern Neural Networks"); the expected calibration error tells what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kb.errors import KoplError
+
+Floats = npt.NDArray[np.float64]
+
+BINS = 15
+
+# Temperatures that are tried, as natural logarithms: 0.007 to 150.
+_COLDEST, _HOTTEST = -5.0, 5.0
+
+
+class CalibrationError(KoplError):
+    """Confidences that cannot be calibrated: none, or no probabilities."""
+
+    kind = "calibration"
+
+
+@dataclass(frozen=True)
+class Bin:
+    """The predictions whose confidence lies in (low, high]; means are 0 where there are none."""
+
+    low: float
+    high: float
+    count: int
+    confidence: float
+    accuracy: float
+
+
+def calibrated(confidences: Sequence[float] | Floats, temperature: float) -> Floats:
+    """The confidences at a temperature: their log-odds divided by it.
+
+    Above 1 they move towards a half, below 1 away from it; their order stays. Raises
+    CalibrationError for what is no probability.
+    """
+    if not temperature > 0:
+        raise CalibrationError(f"a temperature must be above 0, not {temperature}")
+    return _sigmoid(_log_odds(_probabilities(confidences)) / temperature)
+
+
+def fit_temperature(
+    confidences: Sequence[float] | Floats, correct: Sequence[bool] | npt.NDArray[np.bool_]
+) -> float:
+    """The temperature at which the confidences best explain which predictions are correct.
+
+    It has the greatest log-likelihood of ``correct`` given `calibrated`. Raises CalibrationError
+    when there is nothing to fit, or the lengths differ.
+    """
+    values, hits = _pairs(confidences, correct)
+    odds = _log_odds(values)
+    signs = np.where(hits, odds, -odds)
+    # -log sigmoid(x), without overflow
+    return _lowest(lambda temperature: float(np.logaddexp(0.0, -signs / temperature).mean()))
+
+
+def fit_temperature_of_lists(
+    scores: Sequence[Sequence[float]], right: Sequence[int | None]
+) -> float:
+    """The temperature for n-best lists: logarithms of probabilities, divided by it, renormalised.
+
+    ``right`` is the place of the right prediction in each list; lists without one (None) tell
+    nothing and are passed over. Raises CalibrationError when no list is left.
+    """
+    if len(scores) != len(right):
+        raise CalibrationError(f"{len(scores)} lists, but {len(right)} places")
+    kept = [
+        (np.asarray(logs, np.float64), place)
+        for logs, place in zip(scores, right, strict=True)
+        if place is not None
+    ]
+    if not kept:
+        raise CalibrationError("no list has a right prediction; there is nothing to fit")
+    for logs, place in kept:
+        if not 0 <= place < len(logs) or not np.isfinite(logs).all():
+            raise CalibrationError(f"place {place} of {logs.tolist()}: not a list of log-scores")
+
+    def loss(temperature: float) -> float:
+        return -float(np.mean([_log_softmax(logs / temperature)[at] for logs, at in kept]))
+
+    return _lowest(loss)
+
+
+def renormalised(scores: Sequence[float], temperature: float = 1.0) -> Floats:
+    """The probabilities of the predictions of one n-best list at a temperature; they sum to 1."""
+    if not temperature > 0:
+        raise CalibrationError(f"a temperature must be above 0, not {temperature}")
+    if not len(scores):
+        return np.zeros(0)
+    found: Floats = np.exp(_log_softmax(np.asarray(scores, np.float64) / temperature))
+    return found
+
+
+def reliability(
+    confidences: Sequence[float] | Floats,
+    correct: Sequence[bool] | npt.NDArray[np.bool_],
+    bins: int = BINS,
+) -> list[Bin]:
+    """The predictions in bins of equal width, for a reliability diagram.
+
+    A confidence on a border belongs to the bin below it, 0 to the first bin.
+    """
+    if bins < 1:
+        raise CalibrationError(f"there must be at least one bin, not {bins}")
+    values, hits = _pairs(confidences, correct)
+    borders = np.linspace(0.0, 1.0, bins + 1)
+    places = np.clip(np.searchsorted(borders, values, side="left") - 1, 0, bins - 1)
+    counts = np.bincount(places, minlength=bins)
+    safe = np.maximum(counts, 1)
+    means = np.bincount(places, values, minlength=bins) / safe
+    shares = np.bincount(places, hits, minlength=bins) / safe
+    return [
+        Bin(float(borders[n]), float(borders[n + 1]), int(counts[n]), float(means[n]),
+            float(shares[n]))
+        for n in range(bins)
+    ]  # fmt: skip
+
+
+def expected_calibration_error(
+    confidences: Sequence[float] | Floats,
+    correct: Sequence[bool] | npt.NDArray[np.bool_],
+    bins: int = BINS,
+) -> float:
+    """The mean distance of confidence and accuracy over bins, weighted by their predictions.
+
+    0 is best, 1 worst.
+    """
+    found = reliability(confidences, correct, bins)
+    total = sum(one.count for one in found)
+    return sum(one.count / total * abs(one.confidence - one.accuracy) for one in found)
+
+
+def _pairs(
+    confidences: Sequence[float] | Floats, correct: Sequence[bool] | npt.NDArray[np.bool_]
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    values, hits = _probabilities(confidences), np.asarray(correct, np.bool_)
+    if len(values) != len(hits):
+        raise CalibrationError(f"{len(values)} confidences, but {len(hits)} outcomes")
+    if not len(values):
+        raise CalibrationError("there are no predictions to calibrate")
+    return values, hits
+
+
+def _probabilities(confidences: Sequence[float] | Floats) -> Floats:
+    values = np.asarray(confidences, np.float64)
+    wrong = ~((values >= 0) & (values <= 1))
+    if wrong.any():
+        raise CalibrationError(
+            f"confidence {int(np.argmax(wrong))} is {values[wrong][0]}, but must be 0 to 1"
+        )
+    return values
+
+
+def _log_odds(values: Floats) -> Floats:
+    # Certainty would be infinite; no fit could ever leave it.
+    inside = np.clip(values, 1e-12, 1 - 1e-12)
+    found: Floats = np.log(inside) - np.log1p(-inside)
+    return found
+
+
+def _sigmoid(values: Floats) -> Floats:
+    found: Floats = np.exp(-np.logaddexp(0.0, -values))
+    return found
+
+
+def _log_softmax(values: Floats) -> Floats:
+    found: Floats = values - np.logaddexp.reduce(values)
+    return found
+
+
+def _lowest(loss: Callable[[float], float]) -> float:
+    """The temperature of the least loss, by golden section over its logarithm.
+
+    The losses are convex in 1 / temperature, so that they have one valley.
+    """
+    ratio = (np.sqrt(5.0) - 1) / 2
+    low, high = _COLDEST, _HOTTEST
+    left, right = high - ratio * (high - low), low + ratio * (high - low)
+    at_left, at_right = loss(float(np.exp(left))), loss(float(np.exp(right)))
+    while high - low > 1e-6:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - ratio * (high - low)
+            at_left = loss(float(np.exp(left)))
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + ratio * (high - low)
+            at_right = loss(float(np.exp(right)))
+    return float(np.exp((low + high) / 2))
