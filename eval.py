@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kb import KnowledgeBase, KoplError, ReadError
 from kb.progress import ProgressBar
+from kopl.cli.common import positive
 from kopl.example import read_examples
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
@@ -25,20 +26,25 @@ def main() -> int:
         "--split", choices=("train", "valid", "test"), default="test",
         help="which of the run's own questions, when no --data is given (default: test)",
     )  # fmt: skip
+    parser.add_argument("--beams", type=positive, default=1, metavar="N", help="default: greedy")
+    parser.add_argument(
+        "--unconstrained", action="store_true", help="let the model write what may not be a program"
+    )
     parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
     parser.add_argument("--predictions", type=Path, metavar="FILE", help="write JSON lines")
     arguments = parser.parse_args()
     data = arguments.data or arguments.run / f"{arguments.split}.jsonl"
     score(
         arguments.run, data, kb=arguments.kb, json_output=arguments.json,
-        predictions=arguments.predictions,
+        predictions=arguments.predictions, beams=arguments.beams,
+        constrained=not arguments.unconstrained,
     )  # fmt: skip
     return 0
 
 
 def score(
     run: Path, data: Path, *, kb: KnowledgeBase | str | None = None, json_output: bool,
-    predictions: Path | None = None,
+    predictions: Path | None = None, beams: int = 1, constrained: bool = True,
 ) -> None:  # fmt: skip
     """Evaluate the best network of a run on a file of examples and print the report."""
     try:
@@ -55,7 +61,10 @@ def score(
     if not examples:
         raise ReadError("there are no examples", source=str(data))
     with ProgressBar("evaluating", len(examples)) as bar:
-        report = evaluate(parser.decoder, examples, parser.description.answers, bar.advance)
+        report = evaluate(
+            parser.model, examples, parser.description.answers, bar.advance,
+            beams=beams, constrained=constrained,
+        )  # fmt: skip
     if predictions:
         from kb.stream import writing
 

@@ -1,7 +1,8 @@
 """Train a parser: ``python train.py [--config FILE] [--set key=value …] [--resume RUN]``.
 
 Without arguments: generates questions over the bundled knowledge base, trains a small network on
-two CPU cores in a few minutes and scores it on held-out questions by executing its programs.
+two CPU cores in a few minutes and scores it on held-out questions by executing its programs. On
+several devices: ``torchrun --nproc-per-node N train.py …`` or ``accelerate launch train.py …``.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import time
 from pathlib import Path
 
 from kb import KnowledgeBase, KoplError, load
-from kopl.example import read_examples, write_examples
+from kopl.example import Example, read_examples, write_examples
 
 ROOT = Path(__file__).resolve().parent
 # Threads that wait should soon sleep: spinning makes a busy machine many times slower.
@@ -37,6 +38,7 @@ def main() -> int:
         from parsers import training
         from parsers.checkpoint import read_run
         from parsers.settings import read_settings
+        from parsers.world import World
     except ImportError as error:
         sys.exit(f"train.py: {error}; install what it needs with: pip install -e '.[train]'")
 
@@ -48,19 +50,28 @@ def main() -> int:
         settings = read_settings(
             arguments.config or ROOT / "configs" / "default.yaml", arguments.set
         )
-        folder = free_folder(Path(settings.output))
     torch.set_num_threads(settings.threads)
-    kb = load(settings.kb)
-    if not arguments.resume:
-        print(f"run: {folder}")
-        make_data(kb, settings, folder)
-    train, valid = (list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid"))
-    if arguments.resume:
-        trainer = training.go_on(folder, kb, train, valid[: settings.validation])
-    else:
-        trainer = training.begin(folder, settings, kb, train, valid[: settings.validation])
-    finished = trainer.run()
-    if finished:
+    world = World.of(settings)
+    try:
+        if not arguments.resume:
+            training.check(settings)
+        kb = load(settings.kb)
+        if not arguments.resume:
+            folder = world.first(lambda: free_folder(Path(settings.output)))
+            world.say(f"run: {folder}")
+            world.first(lambda: make_data(kb, settings, folder))
+        train, valid = (
+            list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
+        )
+        valid = valid[: settings.training.validation]
+        if arguments.resume:
+            trainer = training.go_on(folder, kb, train, valid, world)
+        else:
+            trainer = training.begin(folder, settings, kb, train, valid, world)
+        finished = trainer.run()
+    finally:
+        world.close()
+    if finished and world.main:
         from eval import score
 
         score(folder, folder / "test.jsonl", json_output=False, kb=kb)
@@ -78,31 +89,44 @@ def free_folder(wanted: Path) -> Path:
 
 def make_data(kb: KnowledgeBase, settings: object, folder: Path) -> None:
     """Write train, valid and test questions into the run: generated, or split from a file."""
-    from generation.blocks import SIZE, Options
-    from generation.run import Plan, run
     from generation.splits import split
     from parsers.settings import Settings
 
     assert isinstance(settings, Settings)
-    if settings.data:
-        examples = list(read_examples(settings.data))
+    if settings.train:
+        given = (settings.train, settings.valid, settings.test or settings.valid)
+        parts = [list(read_examples(path)) for path in given]
+        if not settings.test:
+            print("no test questions are set: the validation questions are scored")
     else:
-        # Parsers learn programs: no queries are needed, and not the deepest questions.
-        options = Options(levels=7, sparql=False)
-        plan = Plan(settings.kb, settings.questions, settings.seed, options)
-        made = folder / "questions.jsonl"
-        workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
-        run(plan, made, workers=workers, kb=kb)
-        examples = list(read_examples(made))
-        made.unlink()
-    parts = split(examples, settings.seed)
+        examples = (
+            list(read_examples(settings.data)) if settings.data else generated(kb, settings, folder)
+        )
+        parts = list(split(examples, settings.seed))
     for name, part in zip(("train", "valid", "test"), parts, strict=True):
         count = write_examples(folder / f"{name}.jsonl", part)
         if not count:
-            raise KoplError(
-                f"{len(examples)} questions are too few to split; the {name} part is empty"
-            )
+            total = sum(map(len, parts))
+            raise KoplError(f"{total} questions are too few to split; the {name} part is empty")
         print(f"{name}: {count} questions")
+
+
+def generated(kb: KnowledgeBase, settings: object, folder: Path) -> list[Example]:
+    """New questions over the knowledge base, made by all cores."""
+    from generation.blocks import SIZE, Options
+    from generation.run import Plan, run
+    from parsers.settings import Settings
+
+    assert isinstance(settings, Settings)
+    # Parsers learn programs: no queries are needed, and not the deepest questions.
+    options = Options(levels=7, sparql=False)
+    plan = Plan(settings.kb, settings.questions, settings.seed, options)
+    made = folder / "questions.jsonl"
+    workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
+    run(plan, made, workers=workers, kb=kb)
+    examples = list(read_examples(made))
+    made.unlink()
+    return examples
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What a run leaves on disk: weights, vocabulary, actions, settings, the knowledge base's name.
+"""What a run leaves on disk: weights, vocabulary, settings, the knowledge base's fingerprint.
 
-A run is a folder with ``settings.json``, ``parser.json`` (words, actions, knowledge base and its
-fingerprint), ``best.safetensors``, ``last.safetensors``, ``history.jsonl`` and, to go on from,
-``resume.pt``.
+A run is a folder with ``settings.json``, ``parser.json`` (the model's vocabularies, knowledge base
+and its fingerprint, answers seen), what else the model needs (a tokenizer), ``best.safetensors``,
+``last.safetensors``, ``history.jsonl``, and, to go on from, ``resume.pt``.
 """
 
 from __future__ import annotations
@@ -14,17 +14,18 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_model, save_model
+from torch import nn
 
 from kb import KnowledgeBase
-from kb.errors import KoplError
+from kb.errors import KoplError, WriteError
 from kb.stream import writing
-from parsers.rnn import Network
+from kopl.example import Example
+from parsers.models import class_of
+from parsers.models.base import Model
 from parsers.settings import Settings
-from parsers.target import Actions
-from parsers.tokens import Vocabulary
 
-FORMAT = 1
+FORMAT = 2
 
 
 class CheckpointError(KoplError):
@@ -35,36 +36,25 @@ class CheckpointError(KoplError):
 
 @dataclass(frozen=True)
 class Description:
-    """What a network was made for: its words and actions, the knowledge base, the answers seen."""
+    """What a run is about: its model's state, the knowledge base, the answers seen in training."""
 
-    words: list[str]
-    entries: list[list[str]]
+    state: dict[str, Any]
     kb: str
     fingerprint: str
     answers: list[str]
 
-    def network(self, settings: Settings) -> tuple[Network, Vocabulary, Actions]:
-        """A new network with its vocabulary and actions."""
-        vocabulary = Vocabulary(self.words)
-        actions = Actions(tuple((slot, text) for slot, text in self.entries))
-        network = Network(
-            vocabulary, actions, settings.embedding, settings.hidden, settings.dropout
-        )
-        return network, vocabulary, actions
+    @classmethod
+    def of(cls, model: Model, train: list[Example]) -> Description:
+        """The description of a new run."""
+        answers = {example.answer for example in train if example.answer is not None}
+        return cls(model.state(), model.settings.kb, model.kb.fingerprint, sorted(answers))
 
 
-def describe(
-    kb: KnowledgeBase, name: str, vocabulary: Vocabulary, actions: Actions, answers: list[str]
-) -> Description:
-    """The description of a network for a knowledge base."""
-    entries = [[slot, text] for slot, text in actions.entries]
-    return Description(vocabulary.words, entries, name, kb.fingerprint, sorted(set(answers)))
-
-
-def write_run(folder: Path, settings: Settings, description: Description) -> None:
+def write_run(folder: Path, model: Model, description: Description) -> None:
     """Begin a run's folder."""
+    model.save(folder)
     with writing(folder / "settings.json") as file:
-        file.write(settings.to_json())
+        file.write(model.settings.to_json())
     with writing(folder / "parser.json") as file:
         json.dump({"format": FORMAT, **vars(description)}, file, ensure_ascii=False)
 
@@ -85,17 +75,55 @@ def read_run(folder: Path) -> tuple[Settings, Description]:
         raise CheckpointError(f"{folder}: the run is damaged: {error}") from None
 
 
-def write_weights(network: Network, path: Path) -> None:
+def restore(folder: Path, kb: KnowledgeBase, *, weights: str | None = "best") -> Model:
+    """The model of a run with its ``best`` or ``last`` weights (None: new ones).
+
+    Raises CheckpointError when the run is damaged or was trained on another knowledge base.
+    """
+    settings, description = read_run(folder)
+    if description.fingerprint != kb.fingerprint:
+        raise CheckpointError(
+            f"{folder}: the run was trained on another knowledge base ({description.kb}); its"
+            " relations and keys may differ. Train it again on this one"
+        )
+    return _restored(folder, settings, description, kb, weights)
+
+
+def restore_anywhere(folder: Path, kb: KnowledgeBase) -> Model:
+    """The model of a run with its best weights, whatever it was trained on; to take them over."""
+    settings, description = read_run(folder)
+    return _restored(folder, settings, description, kb, "best")
+
+
+def _restored(
+    folder: Path, settings: Settings, description: Description, kb: KnowledgeBase,
+    weights: str | None,
+) -> Model:  # fmt: skip
+    try:
+        model = class_of(settings.model).restore(settings, kb, description.state, folder)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise CheckpointError(f"{folder}: the run is damaged: {error}") from None
+    if weights is not None:
+        read_weights(model.network, folder / f"{weights}.safetensors")
+    return model
+
+
+def write_weights(network: nn.Module, path: Path) -> None:
     """Write a network's weights; the file appears when it is complete."""
     temporary = path.with_suffix(".part")
-    save_file(network.state_dict(), temporary)
-    temporary.replace(path)
+    try:
+        save_model(network, str(temporary))
+        temporary.replace(path)
+    except OSError as error:
+        raise WriteError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
-def read_weights(network: Network, path: Path) -> None:
+def read_weights(network: nn.Module, path: Path) -> None:
     """Fill a network with the weights of a file; raises CheckpointError when they do not fit."""
     try:
-        network.load_state_dict(load_file(path))
+        load_model(network, path)
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there are no weights yet; the run did not finish") from None
     except (SafetensorError, RuntimeError, OSError) as error:
@@ -105,14 +133,19 @@ def read_weights(network: Network, path: Path) -> None:
 def write_state(state: dict[str, Any], path: Path) -> None:
     """Write what is needed to go on with a training."""
     temporary = path.with_suffix(".part")
-    torch.save(state, temporary)
-    temporary.replace(path)
+    try:
+        torch.save(state, temporary)
+        temporary.replace(path)
+    except (OSError, RuntimeError) as error:  # torch's own writer raises the latter
+        raise WriteError(f"{path}: cannot be written: {error}") from None
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def read_state(path: Path) -> dict[str, Any]:
     """What `write_state` wrote; only tensors and plain values are accepted."""
     try:
-        state: dict[str, Any] = torch.load(path, weights_only=True)
+        state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there is nothing to resume") from None
     except Exception as error:  # torch raises many kinds for a damaged file

@@ -20,6 +20,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top", type=positive, default=1, metavar="N", help="how many programs to show"
     )
+    parser.add_argument(
+        "--unconstrained", action="store_true", help="let the model write what may not be a program"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
     parser.add_argument("question", metavar="QUESTION")
 
@@ -33,7 +36,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise
         raise KoplError(NEEDS_TORCH) from None
     parser = Parser.load(arguments.folder, arguments.kb)
-    answers = parser.ask(arguments.question, top=arguments.top, trace=arguments.trace)
+    answers = parser.ask(
+        arguments.question, top=arguments.top, trace=arguments.trace,
+        constrained=not arguments.unconstrained,
+    )  # fmt: skip
     for answer in answers:
         if arguments.json:
             print(json.dumps(_json(answer), ensure_ascii=False))
@@ -48,7 +54,8 @@ def _json(answer: object) -> dict[str, object]:
 
     assert isinstance(answer, Answer)
     shown: dict[str, object] = {
-        "program": str(answer.program),
+        "program": None if answer.program is None else str(answer.program),
+        "text": answer.prediction.text,
         "probability": round(answer.probability, 6),
     }
     if answer.result is not None:
@@ -62,7 +69,8 @@ def _print(answer: object, several: bool) -> None:
     from parsers.parser import Answer
 
     assert isinstance(answer, Answer)
-    print(f"program: {answer.program}  ({answer.probability:.0%})")
+    written = answer.prediction.text or "(nothing that can be read)"
+    print(f"program: {written}  ({answer.probability:.0%})")
     if answer.result is None:
         print(f"kopl: {answer.error}", file=sys.stderr)
         return

@@ -6,37 +6,37 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from kb.errors import KoplError
 from kopl.answers import published_equal, same_answer
-from kopl.errors import ProgramError
 from kopl.example import Example
-from kopl.executor import Executor
-from kopl.program import Call
 from kopl.text import write_nested
 from kopl.traits import SKILLS as OF_PROGRAMS
 from kopl.traits import skills
-from parsers.tokens import Question
+from parsers.languages import Language
+from parsers.prediction import Prediction
 
 # Table 5 counts filters of any kind as multi-hop; Relate and the rest follow the declarations.
 SKILLS = (*OF_PROGRAMS, "zero-shot")
 PART = 128
 
 
-class Decodes(Protocol):
-    """What evaluation needs of a decoder."""
+class Predicts(Protocol):
+    """What evaluation needs of a model."""
 
-    kb: Any
+    language: Language
 
-    def greedy(self, questions: Sequence[Question]) -> list[Any]:
-        """One prediction for each question."""
+    def predict(
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
+    ) -> list[list[Prediction]]:
+        """For each question some predictions, the most probable first."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """A prediction beside its example: the program, its answer, and whether that is right."""
+    """A prediction beside its example: its answer, and whether that is right."""
 
     example: Example
-    program: Call
-    probability: float
+    prediction: Prediction
     denotation: list[str] | None
     error: str | None
     right: bool
@@ -50,10 +50,10 @@ class Judged:
             "question": self.example.question,
             "gold": write_nested(self.example.program),
             "gold_answer": self.example.answer,
-            "program": write_nested(self.program),
+            "predicted": self.prediction.text,
             "denotation": self.denotation,
             "error": self.error,
-            "probability": round(self.probability, 6),
+            "probability": round(self.prediction.probability, 6),
             "right": self.right,
         }
 
@@ -107,38 +107,39 @@ def skills_of(example: Example, seen_answers: Collection[str]) -> set[str]:
 
 
 def evaluate(
-    decoder: Decodes, examples: Sequence[Example], seen_answers: Iterable[str],
+    model: Predicts, examples: Sequence[Example], seen_answers: Iterable[str],
     advance: Callable[[int], None] = lambda count: None,
+    *, beams: int = 1, constrained: bool = True,
 ) -> Report:  # fmt: skip
-    """Predict a program for every question, run it and compare its answer."""
-    executor = Executor(decoder.kb)
+    """Predict for every question, run the best prediction and compare its answer."""
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
     judged: list[Judged | None] = [None] * len(examples)
     for begin in range(0, len(order), PART):
         part = order[begin : begin + PART]
-        questions = [Question.of(examples[n].question) for n in part]
-        for n, prediction in zip(part, decoder.greedy(questions), strict=True):
-            judged[n] = judge(examples[n], prediction.program, prediction.probability, executor)
+        questions = [examples[n].question for n in part]
+        found = model.predict(questions, beams=beams, constrained=constrained)
+        for n, predictions in zip(part, found, strict=True):
+            judged[n] = judge(examples[n], predictions[0], model.language)
         advance(len(part))
     return Report([one for one in judged if one is not None], frozenset(seen_answers))
 
 
-def judge(example: Example, program: Call, probability: float, executor: Executor) -> Judged:
-    """Run a predicted program and compare; the gold program is run when no answer is stored."""
+def judge(example: Example, prediction: Prediction, language: Language) -> Judged:
+    """Run a prediction and compare; the gold program is run when no answer is stored."""
     gold = example.answer
     if gold is None:
-        gold = executor.run(example.program).answer
+        gold = language.executor.run(example.program).answer
     denotation, error = None, None
     try:
-        denotation = executor.run(program).denotation
-    except ProgramError as failure:
+        denotation = language.run(prediction).denotation
+    except KoplError as failure:
         error = f"{failure.kind}: {failure}"
     right = published = False
     if gold is not None and denotation:
         right = len(denotation) == 1 and same_answer(gold, denotation[0])
         published = published_equal(gold, denotation[0])  # it looks at the first answer only
     return Judged(
-        example, program, probability, denotation, error, right, published,
-        program == example.program,
+        example, prediction, denotation, error, right, published,
+        prediction.program == example.program,
     )  # fmt: skip

@@ -10,9 +10,10 @@ from typing import Any
 class Meter:
     """Counts examples; draws a bar on a terminal and is silent elsewhere."""
 
-    def __init__(self, title: str, total: int, done: int = 0) -> None:
+    def __init__(self, title: str, total: int, done: int = 0, *, shown: bool = True) -> None:
         self._title, self._total, self._begin = title, total, done
         self._done = done
+        self._shown = shown and sys.stderr.isatty()
         self._started = time.monotonic()
         self._loss: float | None = None
         self._accuracy = 0.0
@@ -20,7 +21,7 @@ class Meter:
         self._task: Any = None
 
     def __enter__(self) -> Meter:
-        if sys.stderr.isatty():
+        if self._shown:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -46,6 +47,12 @@ class Meter:
         self._loss += (loss - self._loss) / 20
         self._accuracy += (accuracy - self._accuracy) / 20
         if self._bar is not None:
-            speed = (self._done - self._begin) / max(1e-9, time.monotonic() - self._started)
-            shown = f"loss {self._loss:.3f}, right {self._accuracy:.1%}, {speed:.0f} examples/s"
+            shown = (
+                f"loss {self._loss:.3f}, right {self._accuracy:.1%}, {self.speed:.0f} examples/s"
+            )
             self._bar.update(self._task, completed=self._done, shown=shown)
+
+    @property
+    def speed(self) -> float:
+        """Examples a second since the meter began."""
+        return (self._done - self._begin) / max(1e-9, time.monotonic() - self._started)

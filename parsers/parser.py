@@ -7,24 +7,31 @@ from pathlib import Path
 
 from kb import KnowledgeBase, load
 from kb.errors import KoplError
-from kopl.errors import ProgramError
-from kopl.executor import Executor, Result
 from kopl.program import Call
-from parsers.checkpoint import CheckpointError, Description
-from parsers.decode import Decoder
-from parsers.settings import Settings
+from parsers.checkpoint import Description, read_run, restore
+from parsers.models.base import Model
+from parsers.prediction import Outcome, Prediction
 from parsers.tokens import Question
-from parsers.training import best_network
+from parsers.world import device_of
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A program for a question, its probability, and what running it gave (or why it failed)."""
+    """A prediction for a question, and what running it gave (or why it failed)."""
 
-    program: Call
-    probability: float
-    result: Result | None
-    error: ProgramError | None
+    prediction: Prediction
+    result: Outcome | None
+    error: KoplError | None
+
+    @property
+    def program(self) -> Call | None:
+        """The program, or None where the prediction says none."""
+        return self.prediction.program
+
+    @property
+    def probability(self) -> float:
+        """The probability that the model gives the prediction."""
+        return self.prediction.probability
 
     @property
     def text(self) -> str | None:
@@ -39,43 +46,45 @@ class Parser:
     'Oslo'
     """
 
-    def __init__(self, decoder: Decoder, settings: Settings, description: Description) -> None:
-        self.decoder, self.settings, self.description = decoder, settings, description
-        self.kb = decoder.kb
-        self.executor = Executor(self.kb)
+    def __init__(self, model: Model, description: Description) -> None:
+        self.model, self.description = model, description
+        self.settings, self.kb = model.settings, model.kb
 
     @classmethod
-    def load(cls, run: Path | str, kb: KnowledgeBase | str | Path | None = None) -> Parser:
+    def load(
+        cls, run: Path | str, kb: KnowledgeBase | str | Path | None = None, *, device: str = "auto"
+    ) -> Parser:
         """The best network of a run, on its own knowledge base unless another copy is given.
 
         Raises CheckpointError when the run is damaged or the knowledge base is another one.
         """
-        settings, description, network, vocabulary, actions = best_network(Path(run))
+        folder = Path(run)
+        _, description = read_run(folder)
         if kb is None:
             kb = description.kb
         if not isinstance(kb, KnowledgeBase):
             kb = load(kb)
-        if kb.fingerprint != description.fingerprint:
-            raise CheckpointError(
-                f"{run}: the run was trained on another knowledge base ({description.kb}); its"
-                " relations and keys may differ. Train it again on this one"
-            )
-        return cls(Decoder(network, vocabulary, actions, kb), settings, description)
+        model = restore(folder, kb)
+        model.network.to(device_of(device))
+        model.network.eval()
+        return cls(model, description)
 
-    def ask(self, question: str, *, top: int = 1, trace: bool = False) -> list[Answer]:
-        """The most probable programs for a question, each executed, the best first.
+    def ask(
+        self, question: str, *, top: int = 1, trace: bool = False, constrained: bool = True
+    ) -> list[Answer]:
+        """The most probable predictions for a question, each executed, the best first.
 
-        Programs that have exactly one answer come before those that have none or several.
+        Those that have exactly one answer come before those that have none or several.
         """
-        asked = Question.of(question)
-        if not asked.words:
+        if not Question.of(question).words:
             raise KoplError("the question is empty")
+        [predictions] = self.model.predict([question], beams=max(4, top), constrained=constrained)
         answers = []
-        for prediction in self.decoder.beam(asked, max(4, top)):
+        for prediction in predictions:
             try:
-                result = self.executor.run(prediction.program, trace=trace)
-                answers.append(Answer(prediction.program, prediction.probability, result, None))
-            except ProgramError as error:
-                answers.append(Answer(prediction.program, prediction.probability, None, error))
+                result = self.model.language.run(prediction, trace=trace)
+                answers.append(Answer(prediction, result, None))
+            except KoplError as error:
+                answers.append(Answer(prediction, None, error))
         answers.sort(key=lambda answer: (answer.text is None, -answer.probability))
         return answers[:top]

@@ -1,16 +1,24 @@
-"""The settings of a run: typed, from YAML and ``key=value`` pairs; unknown ones are errors."""
+"""The settings of a run: typed, from YAML and ``key=value`` pairs; unknown ones are errors.
+
+A setting of a part has the part before it (``training.batch``). The part may be left out where it
+is the training or the chosen model: ``batch`` is ``training.batch``, and with ``model: rnn``
+``hidden`` is ``rnn.hidden``.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from kb.errors import KoplError
 from kb.search import near_names
+
+MODELS = ("pointer", "rnn", "seq2seq")
+LANGUAGES = ("kopl", "sparql")
 
 
 class SettingsError(KoplError):
@@ -19,51 +27,209 @@ class SettingsError(KoplError):
     kind = "settings"
 
 
-@dataclass(frozen=True)
-class Settings:
-    """What a run is made with; saved beside its checkpoint.
+class _Checked:
+    """Settings whose fields are checked: `_LEAST` by name, `_CHOICES` by name."""
 
-    ``data`` is a file of examples; without one, ``questions`` of them are generated over ``kb``.
-    ``minutes`` stops the training early (0: never); a run that time stops depends on the machine.
+    _LEAST: ClassVar[dict[str, float]]
+    _CHOICES: ClassVar[dict[str, tuple[str, ...]]]
+
+    def __post_init__(self) -> None:
+        for name, least in getattr(self, "_LEAST", {}).items():
+            if not getattr(self, name) >= least:  # NaN is refused, too
+                raise SettingsError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        for name, choices in getattr(self, "_CHOICES", {}).items():
+            if getattr(self, name) not in choices:
+                wanted = ", ".join(choices)
+                raise SettingsError(f"{name} must be one of {wanted}, not {getattr(self, name)!r}")
+        if not 0 <= getattr(self, "dropout", 0) < 1:
+            dropout = getattr(self, "dropout", 0)
+            raise SettingsError(f"dropout must be from 0 to below 1, not {dropout}")
+
+
+@dataclass(frozen=True)
+class PointerSettings(_Checked):
+    """Sizes of the pointer model.
+
+    ``masked``: training, too, leaves out the actions that would break the types. A model to be
+    used unconstrained must be trained without.
     """
 
-    kb: str = "world"
-    data: str = ""
-    questions: int = 20_000
-    seed: int = 1
-    output: str = "runs/default"
     embedding: int = 128
     hidden: int = 256
     dropout: float = 0.25
-    batch: int = 64
-    epochs: int = 8
-    minutes: float = 0.0
-    learning_rate: float = 2e-3
-    weight_decay: float = 1e-5
-    gradient_norm: float = 1.0
-    threads: int = 2
-    validation: int = 500
+    masked: bool = True
+
+    _LEAST: ClassVar = {"embedding": 1, "hidden": 2}
 
     def __post_init__(self) -> None:
-        for name in ("questions", "embedding", "hidden", "batch", "epochs", "threads"):
-            if getattr(self, name) < 1:
-                raise SettingsError(f"{name} must be at least 1, not {getattr(self, name)}")
-        if not 0 <= self.dropout < 1:
-            raise SettingsError(f"dropout must be from 0 to below 1, not {self.dropout}")
+        super().__post_init__()
         if self.hidden % 2:
             raise SettingsError(f"hidden must be even, not {self.hidden}")
 
-    def changed(self, changes: dict[str, Any]) -> Settings:
-        """These settings with some of them changed; raises SettingsError for unknown ones."""
-        fields = {field.name: field for field in dataclasses.fields(self)}
-        for name in changes:
-            if name not in fields:
-                near = near_names(name, fields)
-                hint = f"; did you mean {' or '.join(near)}?" if near else ""
-                raise SettingsError(f"there is no setting {name!r}{hint}")
-        return dataclasses.replace(
-            self, **{name: _typed(fields[name], value) for name, value in changes.items()}
-        )
+
+@dataclass(frozen=True)
+class RnnSettings(_Checked):
+    """Sizes of the paper's RNN (its Appendix H); ``glove`` is a file of word vectors, or ""."""
+
+    embedding: int = 300
+    hidden: int = 1024
+    layers: int = 2
+    dropout: float = 0.2
+    glove: str = ""
+
+    _LEAST: ClassVar = {"embedding": 1, "hidden": 1, "layers": 1}
+
+
+@dataclass(frozen=True)
+class Seq2SeqSettings(_Checked):
+    """An encoder-decoder of transformers.
+
+    ``name`` is one of the hub or a local folder; "" builds a small BART and its tokenizer from the
+    training examples, of the sizes that follow. ``pretrained: false`` takes the form of ``name``
+    without its weights. ``longest`` bounds the tokens of questions and of what is written.
+    """
+
+    name: str = "facebook/bart-base"
+    pretrained: bool = True
+    vocabulary: int = 8000
+    hidden: int = 256
+    layers: int = 3
+    heads: int = 4
+    dropout: float = 0.1
+    longest: int = 512
+
+    _LEAST: ClassVar = {"vocabulary": 300, "hidden": 2, "layers": 1, "heads": 1, "longest": 8}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.hidden % self.heads:
+            raise SettingsError(f"hidden ({self.hidden}) must be a multiple of heads")
+
+
+@dataclass(frozen=True)
+class TrainingSettings(_Checked):
+    """How a network is trained; the defaults differ by model (`DEFAULTS`).
+
+    ``batch`` counts the examples of one step of the optimizer, over all processes; ``part`` splits
+    them into parts that fit into memory (0: whole), which changes no result. ``minutes`` stops the
+    training early (0: never); a run that time stops depends on the machine. ``warm_up`` is a
+    number of steps, or below 1 a share of all. ``schedule``: after the warm-up the learning rate
+    falls linearly to ``floor`` of it (linear), falls from the first step on (slope), or stays
+    (constant). ``new_learning_rate`` is for parameters that a pretrained model does not bring (0:
+    the same).
+    """
+
+    batch: int = 64
+    part: int = 0
+    epochs: int = 8
+    minutes: float = 0.0
+    optimizer: str = "adam"
+    learning_rate: float = 2e-3
+    new_learning_rate: float = 0.0
+    weight_decay: float = 1e-5
+    gradient_norm: float = 1.0
+    warm_up: float = 100.0
+    schedule: str = "slope"
+    floor: float = 0.02
+    validation: int = 500
+    precision: str = "float32"
+    compile: bool = False
+
+    _LEAST: ClassVar = {
+        "batch": 1, "part": 0, "epochs": 1, "minutes": 0, "learning_rate": 0,
+        "new_learning_rate": 0, "weight_decay": 0, "gradient_norm": 0, "warm_up": 0, "floor": 0,
+        "validation": 1,
+    }  # fmt: skip
+    _CHOICES: ClassVar = {
+        "optimizer": ("adam", "adamw"),
+        "schedule": ("linear", "slope", "constant"),
+        "precision": ("float32", "bfloat16"),
+    }
+
+
+# What a model's training differs in from the defaults above: the paper's settings (Appendix H).
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "pointer": {},
+    "rnn": {
+        "learning_rate": 1e-3, "epochs": 100, "warm_up": 0.0, "schedule": "constant",
+    },
+    "seq2seq": {
+        "batch": 16, "epochs": 25, "optimizer": "adamw", "learning_rate": 3e-5,
+        "new_learning_rate": 1e-3, "warm_up": 0.1, "schedule": "linear", "floor": 0.0,
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings(_Checked):
+    """What a run is made with; saved beside its checkpoint.
+
+    ``data`` is a file of examples that is split; or ``train``, ``valid`` and ``test`` are files of
+    their own; without any, ``questions`` examples are generated over ``kb``. ``start_from`` is the
+    folder of a run whose weights the training begins with. ``query_style`` is how queries are
+    written that the examples do not bring. ``device`` is auto, cpu, cuda or one of torch's names.
+    """
+
+    model: str = "pointer"
+    language: str = "kopl"
+    query_style: str = "data"
+    kb: str = "world"
+    data: str = ""
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+    questions: int = 20_000
+    seed: int = 1
+    output: str = "runs/default"
+    start_from: str = ""
+    device: str = "auto"
+    threads: int = 2
+    plots: bool = True
+    tensorboard: bool = False
+    wandb: str = ""
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    pointer: PointerSettings = field(default_factory=PointerSettings)
+    rnn: RnnSettings = field(default_factory=RnnSettings)
+    seq2seq: Seq2SeqSettings = field(default_factory=Seq2SeqSettings)
+
+    _LEAST: ClassVar = {"questions": 1, "threads": 1}
+    _CHOICES: ClassVar = {"model": MODELS, "language": LANGUAGES, "query_style": ("data", "exact")}
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.data and (self.train or self.valid or self.test):
+            raise SettingsError("give either data, which is split, or train, valid and test")
+        if bool(self.train) != bool(self.valid) or (self.test and not self.train):
+            raise SettingsError("train and valid belong together; test is added to them")
+
+    @classmethod
+    def of(cls, model: str) -> Settings:
+        """The defaults for a model."""
+        if model not in MODELS:
+            raise SettingsError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
+        return cls(model=model, training=TrainingSettings(**DEFAULTS[model]))
+
+    def changed(self, changes: Mapping[str, Any]) -> Settings:
+        """These settings with some of them changed; raises SettingsError for unknown ones.
+
+        A value may be a mapping for a whole part. Changing the model does not change the defaults
+        of the others: begin with `of`.
+        """
+        model = changes.get("model", self.model)
+        own: dict[str, Any] = {}
+        parts: dict[str, dict[str, Any]] = {}
+        for name, value in _flat(changes):
+            part, key = _place(name, model)
+            if part:
+                parts.setdefault(part, {})[key] = value
+            else:
+                own[key] = _typed(_fields(type(self))[key], value)
+        for part, inside in parts.items():
+            old = getattr(self, part)
+            own[part] = dataclasses.replace(
+                old, **{key: _typed(_fields(type(old))[key], v) for key, v in inside.items()}
+            )
+        return dataclasses.replace(self, **own)
 
     def to_json(self) -> str:
         """The settings as a JSON text, one a line."""
@@ -72,15 +238,65 @@ class Settings:
     @classmethod
     def from_json(cls, text: str) -> Settings:
         """The settings that `to_json` wrote."""
-        return cls().changed(json.loads(text))
+        found = json.loads(text)
+        if not isinstance(found, dict):
+            raise SettingsError("settings are an object")
+        return cls().changed(found)
+
+
+_PARTS = {
+    "training": TrainingSettings, "pointer": PointerSettings, "rnn": RnnSettings,
+    "seq2seq": Seq2SeqSettings,
+}  # fmt: skip
+
+
+def _fields(part: type[Any]) -> dict[str, dataclasses.Field[Any]]:
+    return {field.name: field for field in dataclasses.fields(part)}
+
+
+def _flat(changes: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """The changes one by one: a mapping for a part gives a change for each of its keys."""
+    for name, value in changes.items():
+        if name in _PARTS:
+            if not isinstance(value, Mapping):
+                raise SettingsError(f"{name} is a part with settings of its own, not {value!r}")
+            yield from ((f"{name}.{key}", inside) for key, inside in value.items())
+        else:
+            yield name, value
+
+
+def _place(name: str, model: str) -> tuple[str, str]:
+    """Where a setting is: its part ("" for none) and its name there."""
+    own = [key for key in _fields(Settings) if key not in _PARTS]
+    part, dot, key = name.partition(".")
+    if not dot:
+        if name in own:
+            return "", name
+        for part in ("training", model):
+            if part in _PARTS and name in _fields(_PARTS[part]):
+                return part, name
+    elif part in _PARTS and key in _fields(_PARTS[part]):
+        return part, key
+    known = [*own, *_fields(TrainingSettings), *_fields(_PARTS.get(model, PointerSettings))]
+    known += [f"{part}.{key}" for part, kind in _PARTS.items() for key in _fields(kind)]
+    near = near_names(name, known)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise SettingsError(f"there is no setting {name!r}{hint}")
+
+
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 
 
 def _typed(field: dataclasses.Field[Any], value: Any) -> Any:
-    wanted = {"str": str, "int": int, "float": float}[str(field.type)]
+    wanted = {"str": str, "int": int, "float": float, "bool": bool}[str(field.type)]
+    if wanted is bool:
+        value = _WORDS.get(value.lower(), value) if isinstance(value, str) else value
+        if isinstance(value, bool):
+            return value
     fits = isinstance(value, (int, float) if wanted is float else wanted)
     if fits and not isinstance(value, bool):
         return wanted(value)
-    if isinstance(value, str):
+    if isinstance(value, str) and wanted is not bool:
         try:
             return wanted(value)
         except ValueError:
@@ -93,15 +309,19 @@ def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
 
     Raises SettingsError that names the file or pair.
     """
-    settings = Settings()
-    if config is not None:
-        settings = settings.changed(_read_yaml(config))
+    written = {} if config is None else _read_yaml(config)
     changes = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise SettingsError(f"--set takes key=value, not {pair!r}")
         changes[name.strip()] = value.strip()
+    model = changes.get("model", written.get("model", Settings.model))
+    settings = Settings.of(model)
+    try:
+        settings = settings.changed({**written, "model": model})
+    except SettingsError as error:
+        raise (SettingsError(f"{config}: {error}") if config else error) from None
     return settings.changed(changes)
 
 

@@ -8,13 +8,14 @@ declarations of the functions, so that whatever a decoder chooses is a well-type
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kb import KnowledgeBase
 from kb.errors import ValueReadError
 from kb.store import NameKind
 from kb.values import NO_UNIT, read_quantity
+from kopl.errors import ParseError
 from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call, post_order
 from kopl.types import Kind, Type
@@ -69,6 +70,7 @@ class Actions:
     entries: tuple[tuple[str, str], ...]  # (slot, text)
     _numbers: dict[tuple[str, str], int] = field(default_factory=dict, compare=False, repr=False)
     _allowed: dict[object, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _of_slot: dict[str, tuple[int, ...]] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         self._numbers.update({entry: number for number, entry in enumerate(self.entries)})
@@ -91,6 +93,13 @@ class Actions:
         """The number of an action, or None when there is none."""
         return self._numbers.get((slot, text))
 
+    def of_slot(self, slot: str) -> tuple[int, ...]:
+        """All actions of a slot (none for a slot that copies)."""
+        if slot not in self._of_slot:
+            numbers = (n for n, entry in enumerate(self.entries) if entry[0] == slot)
+            self._of_slot[slot] = tuple(numbers)
+        return self._of_slot[slot]
+
     def allowed(self, state: State) -> tuple[int, ...]:
         """The actions that the slot at hand allows (none for a slot that copies)."""
         key = state.signature()
@@ -99,9 +108,35 @@ class Actions:
                 names = state.functions()
                 found = [self._numbers[FUNCTION, name] for name in names]
             else:
-                found = [n for n, (slot, _) in enumerate(self.entries) if slot == state.slot]
+                found = list(self.of_slot(state.slot))
             self._allowed[key] = tuple(found)
         return self._allowed[key]
+
+
+def functions_after(types: Sequence[Type], calls: int) -> list[str]:
+    """The functions that may follow calls in post-order; "" ends the program.
+
+    ``types`` are the outputs of the calls that no later one takes yet, ``calls`` is the number of
+    all. Whatever is chosen, the program can be brought to a well-typed end.
+    """
+    found = [""] if len(types) == 1 else []
+    late = calls >= MOST_CALLS
+    for name, function in FUNCTIONS.items():
+        arity = function.arity
+        if late and not (arity == 2 and len(types) >= 2):
+            continue
+        if arity > len(types):
+            continue
+        given = types[len(types) - arity :]
+        if not all(n.accepts(t) for n, t in zip(function.inputs, given, strict=True)):
+            continue
+        left = len(types) - arity + 1
+        # What is no set can only be the end of a program, so nothing may stand beside it.
+        beside = [*types[: len(types) - arity], function.output]
+        if left > MOST_OPEN or (left > 1 and not all(t in _SET_TYPES for t in beside)):
+            continue
+        found.append(name)
+    return found
 
 
 class State:
@@ -154,27 +189,13 @@ class State:
     def functions(self) -> list[str]:
         """The functions that may come next; "" ends the program."""
         types = [call.function.output for call in self.ready]
-        found = [""] if len(types) == 1 else []
-        late = self.calls >= MOST_CALLS
-        for name, function in FUNCTIONS.items():
-            arity = function.arity
-            if late and not (arity == 2 and len(types) >= 2):
-                continue
-            if arity > len(types):
-                continue
-            wanted = {_constant(kind) for _, kind in function.arguments if START in slots_of(kind)}
-            if not all(self.question.copyable(name) for name in wanted):
-                continue
-            given = types[len(types) - arity :]
-            if not all(n.accepts(t) for n, t in zip(function.inputs, given, strict=True)):
-                continue
-            left = len(types) - arity + 1
-            # What is no set can only be the end of a program, so nothing may stand beside it.
-            beside = [*types[: len(types) - arity], function.output]
-            if left > MOST_OPEN or (left > 1 and not all(t in _SET_TYPES for t in beside)):
-                continue
-            found.append(name)
-        return found
+        return [name for name in functions_after(types, self.calls) if self._sayable(name)]
+
+    def _sayable(self, name: str) -> bool:
+        """Whether the question has what a function's texts must be copied from."""
+        kinds = [kind for _, kind in FUNCTIONS[name].arguments] if name else []
+        wanted = {_constant(kind) for kind in kinds if START in slots_of(kind)}
+        return all(self.question.copyable(constant) for constant in wanted)
 
     def take(self, action: tuple[str, str] | int) -> None:
         """Go on by an action: an entry of `Actions`, or the number of a token."""
@@ -216,6 +237,39 @@ class State:
         return self.ready[-1]
 
 
+class FreeState(State):
+    """The same without constraints: any function may follow, any span may be copied.
+
+    `take` raises ParseError where a function finds too few inputs or too many calls are left over.
+    """
+
+    def tokens(self) -> list[int]:
+        """All tokens; for the end of a span, those from its start on."""
+        if self.slot not in POINTERS:
+            return []
+        start = self._written[-1] if self.slot == END else 0
+        assert isinstance(start, int)
+        return list(range(start, len(self.question.places)))
+
+    def signature(self) -> object:
+        """Equal for states that allow the same actions."""
+        return ("free", self.slot, self.calls >= MOST_CALLS)
+
+    def functions(self) -> list[str]:
+        """All functions, until there are too many calls; "" ends the program."""
+        return [""] if self.calls >= MOST_CALLS else ["", *FUNCTIONS]
+
+    def take(self, action: tuple[str, str] | int) -> None:
+        """Go on by an action."""
+        if self.function is None:
+            assert not isinstance(action, int)
+            if not action[1] and len(self.ready) != 1:
+                raise ParseError(f"{len(self.ready)} calls are left over at the end")
+            if action[1] and FUNCTIONS[action[1]].arity > len(self.ready):
+                raise ParseError(f"{action[1]} finds too few inputs", self.calls)
+        super().take(action)
+
+
 def copied(kind: Kind, text: str, unit: str, kb: KnowledgeBase) -> str:
     """The textual argument that a copied span stands for."""
     if kind is Kind.NAME:
@@ -229,7 +283,8 @@ def copied(kind: Kind, text: str, unit: str, kb: KnowledgeBase) -> str:
 
 
 def _known_name(text: str, kb: KnowledgeBase) -> str:
-    for name in (text, text.removeprefix("the "), text.removesuffix("'s"), f"The {text}"):
+    lower = text[:1].lower() + text[1:]  # a name may begin the question
+    for name in (text, text.removeprefix("the "), text.removesuffix("'s"), f"The {text}", lower):
         if len(kb.named(name)):
             return name
     return text
@@ -283,6 +338,9 @@ def steps_of(program: Call, question: Question, actions: Actions, kb: KnowledgeB
                 continue
             content, unit = _split(kind, text, spans)
             places = spans.get(content)
+            if not places and kind is Kind.NAME:
+                begun = content[:1].upper() + content[1:]
+                places = spans.get(begun) if _known_name(begun, kb) == content else None
             if not places:
                 raise NotExpressible(f"{kind.name.lower()} {text!r}")
             place = next((p for p in places if p not in used), places[0])

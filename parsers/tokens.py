@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import cached_property, lru_cache
 
 from kb.errors import ValueReadError
@@ -21,6 +22,8 @@ _MONTHS = {
          "October", "November", "December"), 1,
     )
 }  # fmt: skip
+_SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
+_SCALED = re.compile(rf"(-?\d{{1,3}}(?:,\d{{3}})*|-?\d+)(?:\.(\d+))? ({'|'.join(_SCALES)})")
 _DAY = re.compile(rf"(\d{{1,2}}) ({'|'.join(_MONTHS)}) (-?\d{{1,4}})")
 
 LONGEST_SPAN = 24
@@ -74,7 +77,14 @@ class Question:
 
 
 def as_constant(text: str) -> str:
-    """A number or day as programs write it: "1,000" is 1000, "27 June 1998" is 1998-06-27."""
+    """A number or day as programs write it.
+
+    >>> [as_constant(text) for text in ("1,000", "10.5 million", "27 June 1998", "Oslo")]
+    ['1000', '10500000', '1998-06-27', 'Oslo']
+    """
+    if match := _SCALED.fullmatch(text):
+        number = Decimal(f"{match[1].replace(',', '')}.{match[2] or 0}")
+        return format(number.scaleb(_SCALES[match[3]]).normalize(), "f")
     if not text[-1:].isdigit():
         return text
     if _GROUPED.fullmatch(text):

@@ -3,185 +3,169 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import math
 import signal
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
 
 import torch
-from torch import nn
 
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kopl.example import Example
 from parsers.checkpoint import (
-    CheckpointError,
     Description,
-    describe,
     read_run,
     read_state,
-    read_weights,
+    restore,
     write_run,
     write_state,
     write_weights,
 )
-from parsers.data import Batch, Item, batches, prepare
-from parsers.decode import Decoder
 from parsers.evaluation import evaluate
+from parsers.history import History, check_trackers
 from parsers.meter import Meter
-from parsers.rnn import Network
+from parsers.models import class_of
+from parsers.models.base import Item, Model, batches
+from parsers.optimizing import Optimizer, Step, TrainingError
 from parsers.settings import Settings
-from parsers.target import Actions
-from parsers.tokens import Question, Vocabulary
-
-WARM_UP = 100
-
-
-class TrainingError(KoplError):
-    """A training that cannot go on."""
-
-    kind = "training"
+from parsers.transfer import start_from
+from parsers.world import World
 
 
 @dataclass
 class Progress:
-    """How far a training is: epochs done, batches done in this one, sums since it began."""
+    """How far a training is: epochs, batches of the next one, all steps; sums since it began."""
 
     epoch: int = 0
     batch: int = 0
+    step: int = 0
     seconds: float = 0.0
     best: float = -1.0
-    losses: list[float] = field(default_factory=list)
+    loss: float = 0.0
+    accuracy: float = 0.0
 
 
 class Trainer:
-    """Trains one network; `run` goes on until the end, a signal or the time limit."""
+    """Trains one model; `run` goes on until the end, a signal or the time limit."""
 
     def __init__(
-        self, folder: Path, settings: Settings, kb: KnowledgeBase, description: Description,
-        train: Sequence[Item], valid: Sequence[Example],
+        self, folder: Path, model: Model, world: World, train: Sequence[Item],
+        valid: Sequence[Example],
     ) -> None:  # fmt: skip
-        torch.manual_seed(settings.seed)
-        # Sums in a fixed order: without it, two threads give another network on every run.
-        torch.use_deterministic_algorithms(True)
-        self.folder, self.settings, self.kb = folder, settings, kb
-        self.network, self.vocabulary, self.actions = description.network(settings)
+        self.folder, self.model, self.world = folder, model, world
+        self.settings = model.settings
         self.train, self.valid = train, valid
-        self.optimizer = torch.optim.Adam(
-            self.network.parameters(), lr=settings.learning_rate,
-            weight_decay=settings.weight_decay,
-        )  # fmt: skip
+        self.optimizer = Optimizer(model, world)
         self.progress = Progress()
         self._stop = False
-
-    @property
-    def decoder(self) -> Decoder:
-        """Writes programs with the network as it is now."""
-        return Decoder(self.network, self.vocabulary, self.actions, self.kb)
 
     def resume(self) -> None:
         """Go on where a training stopped; raises CheckpointError when there is nothing."""
         state = read_state(self.folder / "resume.pt")
-        self.network.load_state_dict(state["network"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
+        self.model.network.load_state_dict(state["network"])
+        self.optimizer.optimizer.load_state_dict(state["optimizer"])
+        randoms = state["random"]
+        _set_random(randoms[self.world.rank % len(randoms)], self.world.device)
         self.progress = Progress(**state["progress"])
 
     def run(self) -> bool:
-        """Train; False when a signal stopped it. Raises TrainingError when the loss is NaN."""
+        """Train; False when a signal stopped it.
+
+        Raises TrainingError when the loss is no number or the memory is not enough.
+        """
         begin = time.monotonic() - self.progress.seconds
-        with self._signals():
-            while self.progress.epoch < self.settings.epochs and not self._stop:
-                self._epoch(begin)
-                limit = self.settings.minutes * 60
-                if limit and time.monotonic() - begin > limit:
-                    print(f"stopped after {self.settings.minutes:g} minutes, as the settings say")
+        training = self.settings.training
+        with self._signals(), History(self.folder, self.settings, self.world.main) as history:
+            history.cut(self.progress.epoch, self.progress.step)
+            while self.progress.epoch < training.epochs and not self._stop:
+                self._epoch(begin, history)
+                limit = training.minutes * 60
+                if self.world.any(0 < limit < time.monotonic() - begin):
+                    self.world.say(
+                        f"stopped after {training.minutes:g} minutes, as the settings say"
+                    )
                     break
         if self.interrupted:
-            print(f"interrupted; go on with --resume {self.folder}", flush=True)
+            self.world.say(f"interrupted; go on with --resume {self.folder}")
         return not self.interrupted
 
     @property
     def interrupted(self) -> bool:
         """Whether a signal stopped the training before its end."""
-        return self._stop and self.progress.epoch < self.settings.epochs
+        return self._stop and self.progress.epoch < self.settings.training.epochs
 
-    def _epoch(self, begin: float) -> None:
-        progress, settings = self.progress, self.settings
-        parts = batches(self.train, settings.batch, Random(f"{settings.seed}/{progress.epoch}"))
-        total = settings.epochs * len(parts)
-        self.network.train()
-        title = f"epoch {progress.epoch + 1}/{settings.epochs}"
-        with Meter(title, sum(map(len, parts)), sum(map(len, parts[: progress.batch]))) as meter:
+    def _epoch(self, begin: float, history: History) -> None:
+        progress, training = self.progress, self.settings.training
+        random = Random(f"{self.settings.seed}/{progress.epoch}")
+        parts = batches(self.train, training.batch, random)
+        total = training.epochs * len(parts)
+        self.model.network.train()
+        title = f"epoch {progress.epoch + 1}/{training.epochs}"
+        done_before = sum(map(len, parts[: progress.batch]))
+        with Meter(title, len(self.train), done_before, shown=self.world.main) as meter:
             for items in parts[progress.batch :]:
                 done = progress.epoch * len(parts) + progress.batch
-                loss, right = self._batch(
-                    Batch.of(items, self.vocabulary, self.actions), done, total
-                )
-                progress.batch += 1
-                progress.losses.append(loss)
-                meter.advance(len(items), loss=loss, accuracy=right)
-                if self._stop:
+                step = self.step(items, done, total)
+                progress.batch, progress.step = progress.batch + 1, done + 1
+                progress.loss += step.loss
+                progress.accuracy += step.accuracy * len(items)
+                meter.advance(len(items), loss=step.loss, accuracy=step.accuracy)
+                history.step(progress.step, step)
+                self._stop = self.world.any(self._stop)
+                if self._stop and progress.batch < len(parts):
                     progress.seconds = time.monotonic() - begin
                     self._save()
                     return
-        self._validate(begin)
+            speed = meter.speed
+        self._validate(begin, len(parts), speed, history)
 
-    def _batch(self, batch: Batch, done: int, total: int) -> tuple[float, float]:
-        """One step of the optimizer; the loss, and the share of programs that are all right."""
-        rate = min(1.0, (done + 1) / WARM_UP) * max(0.02, 1 - done / total)
-        for group in self.optimizer.param_groups:
-            group["lr"] = self.settings.learning_rate * rate
-        loss, right = self.network(batch)
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            questions = "; ".join(item.example.question for item in batch.items[:3])
-            raise TrainingError(
-                f"the loss became {value} at batch {done + 1}; lower learning_rate. The batch began"
-                f" with: {questions}"
-            )
-        self.optimizer.zero_grad(set_to_none=True)
-        loss.backward()
-        nn.utils.clip_grad_norm_(self.network.parameters(), self.settings.gradient_norm)
-        self.optimizer.step()
-        return value, float(right.all(-1).float().mean())
+    def step(self, items: Sequence[Item], done: int, total: int) -> Step:
+        """One step of the optimizer on a batch."""
+        return self.optimizer.step(items, done, total)
 
-    def _validate(self, begin: float) -> None:
-        progress = self.progress
-        report = evaluate(self.decoder, self.valid, ())
-        mean = sum(progress.losses) / max(1, len(progress.losses))
-        progress.epoch, progress.batch, progress.losses = progress.epoch + 1, 0, []
-        progress.seconds = time.monotonic() - begin
-        better = report.accuracy >= progress.best  # of equals the later one: it saw more
-        if better:
-            progress.best = report.accuracy
-            write_weights(self.network, self.folder / "best.safetensors")
-        self._save()
+    def _validate(self, begin: float, count: int, speed: float, history: History) -> None:
+        progress, training = self.progress, self.settings.training
+        with self.world.precise():
+            report = evaluate(self.model, self.world.share(self.valid), ())
+        right, asked = self.world.totals(
+            sum(one.right for one in report.judged), len(report.judged)
+        )
+        share = right / asked if asked else 0.0
         record = {
-            "epoch": progress.epoch, "loss": mean, "validation": report.accuracy,
-            "seconds": round(progress.seconds, 1),
+            "epoch": progress.epoch + 1, "loss": progress.loss / count,
+            "accuracy": progress.accuracy / max(1, len(self.train)), "validation": share,
+            "examples a second": round(speed, 1), "seconds": round(time.monotonic() - begin, 1),
         }  # fmt: skip
-        with (self.folder / "history.jsonl").open("a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
-        print(
-            f"epoch {progress.epoch}/{self.settings.epochs}: loss {mean:.4f}, execution accuracy"
-            f" {report.accuracy:.1%} on {len(self.valid)} validation questions"
-            f"{' (best)' if better else ''}, {progress.seconds:.0f} s",
-            flush=True,
+        better = share >= progress.best  # of equals the later one: it saw more
+        self.progress = Progress(
+            progress.epoch + 1, 0, progress.step, time.monotonic() - begin,
+            share if better else progress.best,
+        )  # fmt: skip
+        if better and self.world.main:
+            write_weights(self.model.network, self.folder / "best.safetensors")
+        self._save()
+        history.epoch(record)
+        self.world.say(
+            f"epoch {record['epoch']}/{training.epochs}: loss {record['loss']:.4f},"
+            f" {record['accuracy']:.1%} right, {speed:.0f} examples/s; execution accuracy"
+            f" {share:.1%} on {len(self.valid)} validation questions"
+            f"{' (best)' if better else ''}, {record['seconds']:.0f} s"
         )
 
     def _save(self) -> None:
-        write_weights(self.network, self.folder / "last.safetensors")
+        randoms = self.world.gathered(_random(self.world.device))
+        if not self.world.main:
+            return
+        write_weights(self.model.network, self.folder / "last.safetensors")
         state = {
-            "network": self.network.state_dict(),
-            "optimizer": self.optimizer.state_dict(),
-            "random": torch.get_rng_state(),
+            "network": self.model.network.state_dict(),
+            "optimizer": self.optimizer.optimizer.state_dict(),
+            "random": randoms,
             "progress": vars(self.progress),
         }
         write_state(state, self.folder / "resume.pt")
@@ -208,45 +192,72 @@ class Trainer:
                 signal.signal(number, handler)
 
 
+def _random(device: torch.device) -> dict[str, torch.Tensor]:
+    """The state of the generators that a network draws from (dropout)."""
+    states = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        states["cuda"] = torch.cuda.get_rng_state(device)
+    return states
+
+
+def _set_random(states: dict[str, torch.Tensor], device: torch.device) -> None:
+    torch.set_rng_state(states["cpu"])
+    if device.type == "cuda" and "cuda" in states:
+        torch.cuda.set_rng_state(states["cuda"], device)
+
+
+def seeded(settings: Settings, world: World) -> None:
+    """Make what follows depend on the seed alone."""
+    torch.manual_seed(settings.seed)
+    if world.device.type == "cpu":
+        # Sums in a fixed order: without it, two threads give another network on every run.
+        torch.use_deterministic_algorithms(True)
+
+
 def begin(
     folder: Path, settings: Settings, kb: KnowledgeBase, train: Sequence[Example],
-    valid: Sequence[Example],
+    valid: Sequence[Example], world: World | None = None,
 ) -> Trainer:  # fmt: skip
     """A trainer with a new run in an empty or new folder."""
-    actions = Actions.of(kb)
-    items, left = prepare(train, actions, kb)
+    world = world or World.of(settings)
+    seeded(settings, world)
+    model = class_of(settings.model).create(settings, kb, train)
+    items, left = model.prepare(train)
     if left:
-        example, reason = left[0]
-        print(
-            f"{len(left)} of {len(train)} training questions cannot be learnt: an argument stands"
-            f" neither in the question nor in the schema, as {reason} of: {example.question}"
+        reasons = Counter(reason for _, reason in left).most_common(1)[0]
+        question = next(example.question for example, reason in left if reason == reasons[0])
+        world.say(
+            f"{len(left)} of {len(train)} training questions cannot be learnt, as {reasons[0]}"
+            f" (of: {question})"
         )
     if not items:
         raise TrainingError("none of the training questions can be learnt")
-    called = [word for _, text in actions.entries for word in Question.of(text).words]
-    vocabulary = Vocabulary.of((item.question for item in items), called)
-    answers = [example.answer for example in train if example.answer is not None]
-    description = describe(kb, settings.kb, vocabulary, actions, answers)
-    write_run(folder, settings, description)
-    return Trainer(folder, settings, kb, description, items, valid)
+    if settings.start_from:
+        world.say(start_from(model, Path(settings.start_from), kb))
+    world.first(lambda: write_run(folder, model, Description.of(model, list(train))))
+    # Processes draw the same weights, but each its own dropout.
+    torch.manual_seed(settings.seed + world.rank)
+    return Trainer(folder, model, world, items, valid)
 
 
 def go_on(
-    folder: Path, kb: KnowledgeBase, train: Sequence[Example], valid: Sequence[Example]
-) -> Trainer:
+    folder: Path, kb: KnowledgeBase, train: Sequence[Example], valid: Sequence[Example],
+    world: World | None = None,
+) -> Trainer:  # fmt: skip
     """A trainer that resumes the run in a folder, on the same examples."""
-    settings, description = read_run(folder)
-    if description.fingerprint != kb.fingerprint:
-        raise CheckpointError(f"{folder}: the run was trained on another knowledge base")
-    items, _ = prepare(train, Actions(tuple((s, t) for s, t in description.entries)), kb)
-    trainer = Trainer(folder, settings, kb, description, items, valid)
+    settings, _ = read_run(folder)
+    world = world or World.of(settings)
+    seeded(settings, world)
+    model = restore(folder, kb, weights=None)
+    items, _ = model.prepare(train)
+    trainer = Trainer(folder, model, world, items, valid)
     trainer.resume()
     return trainer
 
 
-def best_network(folder: Path) -> tuple[Settings, Description, Network, Vocabulary, Actions]:
-    """The best network of a run, with what belongs to it."""
-    settings, description = read_run(folder)
-    network, vocabulary, actions = description.network(settings)
-    read_weights(network, folder / "best.safetensors")
-    return settings, description, network, vocabulary, actions
+def check(settings: Settings) -> None:
+    """Raise a KoplError for what would stop a training only after its data were made."""
+    class_of(settings.model).check(settings)
+    check_trackers(settings)
+    if settings.start_from:
+        read_run(Path(settings.start_from))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,31 +73,60 @@ def torch() -> Any:
     return module
 
 
-@pytest.fixture(scope="session")
-def settings() -> Any:
-    """Settings that learn the small examples by heart in seconds."""
-    from parsers.settings import Settings
+# Small sizes with which each model learns the small examples by heart in seconds.
+QUICK: dict[str, list[str]] = {
+    "pointer": ["embedding=32", "hidden=64", "epochs=40", "batch=8", "learning_rate=0.01"],
+    "rnn": ["embedding=64", "hidden=128", "layers=1", "epochs=45", "batch=4", "seed=6",
+            "learning_rate=0.005", "schedule=slope", "floor=0.2", "weight_decay=0",
+            "gradient_norm=0.5"],
+    "seq2seq": ["name=", "hidden=64", "layers=1", "heads=4", "vocabulary=600", "longest=128",
+                "epochs=40", "batch=8", "new_learning_rate=0.004"],
+}  # fmt: skip
 
-    return Settings(
-        embedding=32, hidden=64, dropout=0.0, batch=8, epochs=40, learning_rate=0.01, seed=3,
-        validation=20, threads=1,
+PAIRS = [(model, language) for model in QUICK for language in ("kopl", "sparql")]
+
+
+def quick(model: str = "pointer", language: str = "kopl", *changes: str) -> Any:
+    """Settings of a small model, without dropout, with some changes."""
+    from parsers.settings import read_settings
+
+    return read_settings(
+        None,
+        [f"model={model}", f"language={language}", "seed=3", *QUICK[model], f"{model}.dropout=0",
+         "validation=8", "threads=1", "device=cpu", "plots=false", *changes],
     )  # fmt: skip
 
 
 @pytest.fixture(scope="session")
-def trained(
-    torch: Any, small: KnowledgeBase, small_examples: list[Example], settings: Any,
+def settings() -> Any:
+    """Settings of the default model that learns the small examples by heart in seconds."""
+    return quick()
+
+
+@pytest.fixture(scope="session")
+def runs(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example],
     tmp_path_factory: pytest.TempPathFactory,
-) -> Path:  # fmt: skip
-    """The folder of a run that was trained on the small examples, with its knowledge base."""
+) -> Callable[[str, str], Path]:  # fmt: skip
+    """The folder of a run of a model and language, trained on the small examples when asked for."""
     from kb import write_snapshot
     from parsers.training import begin
 
     folder = tmp_path_factory.mktemp("trained")
     kb_file = folder / "small.kopl"
     write_snapshot(small, kb_file)
-    run = folder / "run"
-    trainer = begin(run, settings.changed({"kb": str(kb_file)}), small, small_examples,
-                    small_examples)  # fmt: skip
-    assert trainer.run()
+
+    def run(model: str, language: str) -> Path:
+        found = folder / f"{model}-{language}"
+        if not found.exists():
+            chosen = quick(model, language, f"kb={kb_file}")
+            assert begin(found, chosen, small, small_examples, small_examples[:8]).run()
+        return found
+
     return run
+
+
+@pytest.fixture(scope="session")
+def trained(runs: Callable[[str, str], Path]) -> Path:
+    """The folder of a run of the default model, beside its knowledge base."""
+    return runs("pointer", "kopl")

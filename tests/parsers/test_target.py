@@ -42,6 +42,15 @@ def test_tokens(text: str, words: list[str]) -> None:
         ("12,34", "12,34"),
         ("June 1998", "June 1998"),
         ("Norway", "Norway"),
+        ("10.863 billion", "10863000000"),
+        ("-1,210.5 million", "-1210500000"),
+        ("0.5 thousand", "500"),
+        ("1.23456 thousand", "1234.56"),
+        ("1.0000 thousand", "1000"),
+        ("0.0000001 million", "0.1"),
+        ("1.318 trillion", "1318000000000"),
+        ("12,34 million", "12,34 million"),
+        ("million", "million"),
         ("", ""),
     ],
 )
@@ -59,6 +68,21 @@ def replay(steps: list, question: Question, actions: Actions, kb: KnowledgeBase)
             assert step.action in actions.allowed(state)
             state.take(actions.entries[step.action])
     return state
+
+
+@pytest.mark.parametrize(
+    ("question", "program"),
+    [
+        ("Is the area 1.5 thousand?", 'VerifyNum(QueryAttr(FindAll(), area), "1500", "=")'),
+        ("Country of what?", 'Count(Find("country"))'),
+    ],
+)
+def test_wordings_that_differ_from_the_argument(
+    small: KnowledgeBase, question: str, program: str
+) -> None:
+    actions, asked, tree = Actions.of(small), Question.of(question), read(program)
+    state = replay(steps_of(tree, asked, actions, small), asked, actions, small)
+    assert state.program() == tree
 
 
 def test_steps_build_the_program_again(small: KnowledgeBase, small_examples: list[Example]) -> None:

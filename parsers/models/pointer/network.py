@@ -8,12 +8,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from parsers.data import IGNORED, SLOT_NUMBERS, Batch, Words
+from parsers.models.base import NEVER, Scores, summed_loss
+from parsers.models.pointer.data import SLOT_NUMBERS, PointerBatch, Words
 from parsers.target import END, SLOTS, Actions
 from parsers.tokens import PIECES, Vocabulary, pieces
 
 SHAPES = 5
-NEVER = -1e9
 
 
 class Network(nn.Module):
@@ -107,8 +107,8 @@ class Network(nn.Module):
 
     # --- training ----------------------------------------------------------------------------
 
-    def forward(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """The mean loss of the steps, and which steps have the highest score where it is right."""
+    def forward(self, batch: PointerBatch) -> Scores:
+        """The loss of all steps, and which programs have the highest score at every step."""
         encoded, inside, first = self.encode(batch.words)
         vectors = self.action_vectors()
         previous = torch.full_like(batch.targets, -1)
@@ -121,11 +121,7 @@ class Network(nn.Module):
             [by_action.masked_fill(~batch.allowed, NEVER), by_token.masked_fill(~pointing, NEVER)],
             -1,
         )
-        loss = nn.functional.cross_entropy(
-            scores.flatten(0, 1), batch.targets.flatten(), ignore_index=IGNORED
-        )
-        right = (scores.argmax(-1) == batch.targets) | (batch.targets == IGNORED)
-        return loss, right
+        return summed_loss(scores, batch.targets)
 
 
 def _names(actions: Actions, vocabulary: Vocabulary) -> tuple[Tensor, Tensor]:

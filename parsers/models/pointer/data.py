@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from random import Random
 
 import numpy as np
 import torch
@@ -12,46 +11,51 @@ from torch import Tensor
 
 from kb import KnowledgeBase
 from kopl.example import Example
+from parsers.models.base import IGNORED, Batch, Item, Tensors
 from parsers.target import POINTERS, SLOTS, Actions, NotExpressible, Step, steps_of
 from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape
 
 SLOT_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
-IGNORED = -100
 
 
 @dataclass(frozen=True)
-class Item:
+class PointerItem(Item):
     """An example ready for training, with the question's tokens and the program's steps."""
 
-    example: Example
     question: Question
     steps: tuple[Step, ...]
 
 
 def prepare(
     examples: Sequence[Example], actions: Actions, kb: KnowledgeBase
-) -> tuple[list[Item], list[tuple[Example, str]]]:
-    """The examples that the target language can express, and the others with the reason."""
+) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
+    """The examples that the actions can express, and the others with the reason."""
     items, left = [], []
     for example in examples:
         question = Question.of(example.question)
         try:
             steps = steps_of(example.program, question, actions, kb)
         except NotExpressible as reason:
-            left.append((example, str(reason)))
+            left.append((example, f"neither the question nor the schema has {reason}"))
             continue
-        items.append(Item(example, question, tuple(steps)))
+        items.append(PointerItem(example, len(steps), question, tuple(steps)))
     return items, left
 
 
 @dataclass(frozen=True)
-class Words:
+class Words(Tensors):
     """Questions as tensors; B questions of at most L tokens."""
 
     words: Tensor  # B × L, numbers in the vocabulary, 0 behind the end
     pieces: Tensor  # B × L × MOST_PIECES, 0 behind the end
     shapes: Tensor  # B × L
-    lengths: Tensor  # B
+    lengths: Tensor  # B, on the CPU wherever the others are: packing asks for that
+
+    def to(self, device: torch.device) -> Words:
+        """The same on a device."""
+        return Words(
+            self.words.to(device), self.pieces.to(device), self.shapes.to(device), self.lengths
+        )
 
     @classmethod
     def of(cls, questions: Sequence[Question], vocabulary: Vocabulary) -> Words:
@@ -73,7 +77,7 @@ class Words:
 
 
 @dataclass(frozen=True)
-class Batch:
+class PointerBatch(Batch):
     """A batch: B programs of at most T steps, A actions, L tokens.
 
     A target is the number of an action, or A plus the number of a token; IGNORED behind the end.
@@ -85,11 +89,17 @@ class Batch:
     allowed: Tensor  # B × T × A, bool
     pointing: Tensor  # B × T, bool: the step points to a token
     targets: Tensor  # B × T
-    items: tuple[Item, ...]
 
     @classmethod
-    def of(cls, items: Sequence[Item], vocabulary: Vocabulary, actions: Actions) -> Batch:
-        """The tensors of some examples."""
+    def of(
+        cls,
+        items: Sequence[PointerItem],
+        vocabulary: Vocabulary,
+        actions: Actions,
+        *,
+        masked: bool = True,
+    ) -> PointerBatch:
+        """The tensors of some examples; not ``masked``, a slot allows all of its actions."""
         longest, size = max(len(item.steps) for item in items), len(actions)
         slots = np.zeros((len(items), longest), np.int64)
         functions = np.zeros((len(items), longest), np.int64)
@@ -100,33 +110,22 @@ class Batch:
             for at, step in enumerate(item.steps):
                 slots[row, at] = SLOT_NUMBERS[step.slot]
                 functions[row, at] = function_number(actions, step.function)
-                allowed[row, at, list(step.allowed)] = True
+                allowed[row, at, list(step.allowed if masked else actions.of_slot(step.slot))] = (
+                    True
+                )
                 pointing[row, at] = step.slot in POINTERS
                 targets[row, at] = step.action if step.action >= 0 else size + step.token
         return cls(
+            count=sum(len(item.steps) for item in items),
             words=Words.of([item.question for item in items], vocabulary),
             slots=torch.from_numpy(slots),
             functions=torch.from_numpy(functions),
             allowed=torch.from_numpy(allowed),
             pointing=torch.from_numpy(pointing),
             targets=torch.from_numpy(targets),
-            items=tuple(items),
         )
 
 
 def function_number(actions: Actions, function: str) -> int:
     """The number of a function's action; 0 when no function is being written."""
     return (actions.number("function", function) or 0) if function else 0
-
-
-def batches(items: Sequence[Item], size: int, random: Random) -> list[list[Item]]:
-    """The items in batches of similar length, in random order; the same for the same generator."""
-    order = list(range(len(items)))
-    random.shuffle(order)
-    near = size * 20
-    found = []
-    for begin in range(0, len(order), near):
-        part = sorted(order[begin : begin + near], key=lambda n: (len(items[n].steps), n))
-        found += [[items[n] for n in part[at : at + size]] for at in range(0, len(part), size)]
-    random.shuffle(found)
-    return found

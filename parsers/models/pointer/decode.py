@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,45 +9,57 @@ import torch
 from torch import Tensor
 
 from kb import KnowledgeBase
+from kopl.errors import ParseError
 from kopl.program import Call
-from parsers.data import SLOT_NUMBERS, Words, function_number
-from parsers.rnn import NEVER, Network
-from parsers.target import POINTERS, Actions, State
+from parsers.models.base import NEVER
+from parsers.models.pointer.data import SLOT_NUMBERS, Words, function_number
+from parsers.models.pointer.network import Network
+from parsers.target import POINTERS, Actions, FreeState, State
 from parsers.tokens import Question, Vocabulary
 
 MOST_STEPS = 200
 
 
 @dataclass(frozen=True)
-class Prediction:
-    """A program with the probability that the network gives it."""
+class Written:
+    """A program, or why what was chosen is none, and the logarithm of its probability."""
 
-    program: Call
-    probability: float
+    log_probability: float
+    program: Call | None
+    error: ParseError | None = None
 
 
 class Decoder:
-    """Writes programs for questions; what it writes always types."""
+    """Writes programs for questions; unless it is ``free``, what it writes always types."""
 
     def __init__(
-        self, network: Network, vocabulary: Vocabulary, actions: Actions, kb: KnowledgeBase
+        self,
+        network: Network,
+        vocabulary: Vocabulary,
+        actions: Actions,
+        kb: KnowledgeBase,
+        *,
+        free: bool = False,
     ) -> None:
         self.network, self.vocabulary = network, vocabulary
         self.actions, self.kb = actions, kb
+        self._state = FreeState if free else State
+
+    @property
+    def _device(self) -> torch.device:
+        return self.network.action_bias.device
 
     @torch.inference_mode()
-    def greedy(self, questions: Sequence[Question]) -> list[Prediction]:
-        """The program of the best step after step for each question."""
+    def greedy(self, questions: Sequence[Question]) -> list[Written]:
+        """The program of the best step after step for each question, which must have words."""
         self.network.eval()
-        result: list[Prediction | None] = [None] * len(questions)
-        asked = [(n, q) for n, q in enumerate(questions) if q.words]
-        if len(asked) < len(questions):
-            raise ValueError("a question has no words")
-        encoded, inside, hidden = self.network.encode(Words.of(questions, self.vocabulary))
+        result: dict[int, Written] = {}
+        words = Words.of(questions, self.vocabulary).to(self._device)
+        encoded, inside, hidden = self.network.encode(words)
         vectors = self.network.action_vectors()
-        states = [State(question, self.kb) for question in questions]
+        states = [self._state(question, self.kb) for question in questions]
         logarithms = [0.0] * len(questions)
-        previous = torch.full((len(questions), 1), -1)
+        previous = torch.full((len(questions), 1), -1, device=self._device)
         live = list(range(len(questions)))
         for _ in range(MOST_STEPS):
             rows = [states[n] for n in live]
@@ -59,32 +70,34 @@ class Decoder:
                 zip(live, best.values.tolist(), best.indices.tolist(), strict=True)
             ):
                 logarithms[n] += value
-                self._take(states[n], choice)
-                if states[n].done:
-                    result[n] = Prediction(states[n].program(), math.exp(logarithms[n]))
+                if written := self._take(states[n], choice, logarithms[n]):
+                    result[n] = written
                 else:
                     kept.append(row)
             if not kept:
                 break
-            index = torch.tensor(kept)
+            index = torch.tensor(kept, device=self._device)
             live = [live[row] for row in kept]
             previous = best.indices[index].unsqueeze(1)
             encoded, inside, hidden = encoded[index], inside[index], hidden[:, index]
-        return [prediction for prediction in result if prediction is not None]
+        return [result[n] for n in range(len(questions))]
 
     @torch.inference_mode()
-    def beam(self, question: Question, width: int) -> list[Prediction]:
-        """The programs that a beam of this width finds, the most probable first."""
+    def beam(self, question: Question, width: int) -> list[Written]:
+        """What a beam of this width finds, the most probable first."""
         self.network.eval()
-        encoded, inside, hidden = self.network.encode(Words.of([question], self.vocabulary))
+        words = Words.of([question], self.vocabulary).to(self._device)
+        encoded, inside, hidden = self.network.encode(words)
         vectors = self.network.action_vectors()
         # (log probability, choices so far, hidden state)
         paths: list[tuple[float, list[int], Tensor]] = [(0.0, [], hidden)]
-        found: dict[Call, float] = {}
+        found: dict[object, Written] = {}
         for _ in range(MOST_STEPS):
             states = [self._replay(question, choices) for _, choices, _ in paths]
             count = len(paths)
-            previous = torch.tensor([[path[1][-1] if path[1] else -1] for path in paths])
+            previous = torch.tensor(
+                [[path[1][-1] if path[1] else -1] for path in paths], device=self._device
+            )
             scores, hidden = self._step(
                 states, previous, encoded.expand(count, -1, -1), inside.expand(count, -1),
                 torch.cat([path[2] for path in paths], 1), vectors,
@@ -101,15 +114,18 @@ class Decoder:
             longer.sort(key=lambda path: -path[0])
             paths = []
             for path in longer[: width - len(found)]:
-                state = self._replay(question, path[1])
-                if state.done:
-                    found[state.program()] = max(found.get(state.program(), -math.inf), path[0])
-                else:
+                state = self._replay(question, path[1][:-1])
+                written = self._take(state, path[1][-1], path[0])
+                if written is None:
                     paths.append(path)
+                    continue
+                # The same program may be written with spans at other places: it counts once.
+                same = written.program or str(written.error)
+                if same not in found or found[same].log_probability < path[0]:
+                    found[same] = written
             if not paths:
                 break
-        ranked = sorted(found.items(), key=lambda entry: -entry[1])
-        return [Prediction(program, math.exp(log)) for program, log in ranked]
+        return sorted(found.values(), key=lambda written: -written.log_probability)
 
     def _step(
         self,
@@ -121,12 +137,13 @@ class Decoder:
         vectors: Tensor,
     ) -> tuple[Tensor, Tensor]:
         """Scores of what may come next (B × A+L), all else NEVER, and the decoder's new state."""
-        slots = torch.tensor([[SLOT_NUMBERS[state.slot]] for state in states])
+        slots = torch.tensor([[SLOT_NUMBERS[state.slot]] for state in states], device=self._device)
         functions = torch.tensor(
             [
                 [function_number(self.actions, state.function.name if state.function else "")]
                 for state in states
-            ]
+            ],
+            device=self._device,
         )
         inputs = self.network.step_inputs(previous, vectors, encoded, slots, functions)
         outputs, hidden = self.network.decoder(inputs, hidden)
@@ -140,12 +157,17 @@ class Decoder:
                 allowed[row, list(self.actions.allowed(state))] = True
         return scores.masked_fill(~allowed, NEVER), hidden
 
-    def _take(self, state: State, choice: int) -> None:
+    def _take(self, state: State, choice: int, log_probability: float) -> Written | None:
+        """Go on by a choice; what is written when the program ends by it."""
         size = len(self.actions)
-        state.take(choice - size if choice >= size else self.actions.entries[choice])
+        try:
+            state.take(choice - size if choice >= size else self.actions.entries[choice])
+        except ParseError as error:  # of a free state
+            return Written(log_probability, None, error)
+        return Written(log_probability, state.program()) if state.done else None
 
     def _replay(self, question: Question, choices: Sequence[int]) -> State:
-        state = State(question, self.kb)
+        state = self._state(question, self.kb)
         for choice in choices:
-            self._take(state, choice)
+            self._take(state, choice, 0.0)
         return state

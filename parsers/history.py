@@ -1,0 +1,177 @@
+"""What happened in a training: JSON lines, pictures, and the trackers that were asked for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kb.errors import KoplError
+from kb.stream import read_text, writing
+from parsers.optimizing import Step
+from parsers.settings import Settings
+
+EPOCHS, STEPS = "history.jsonl", "steps.jsonl"
+
+# Steps that one line of `STEPS` is the mean of.
+EVERY = 20
+
+
+class History:
+    """Writes the history of a run; only the first process does (``main``)."""
+
+    def __init__(self, folder: Path, settings: Settings, main: bool = True) -> None:
+        self.folder, self.settings, self.main = folder, settings, main
+        self._steps: list[Step] = []
+        self._trackers: list[_Tracker] = []
+        if main and settings.tensorboard:
+            self._trackers.append(_tensorboard(folder))
+        if main and settings.wandb:
+            self._trackers.append(_wandb(folder, settings))
+
+    def __enter__(self) -> History:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._flush()
+        if self.main and self.settings.plots:
+            self._draw()
+        for _, close in self._trackers:
+            close()
+
+    def cut(self, epochs: int, steps: int) -> None:
+        """Forget what is later than the saved state, which would be told twice."""
+        if not self.main:
+            return
+        kept = [r for r in read_history(self.folder) if r["epoch"] <= epochs]
+        _write(self.folder / EPOCHS, kept)
+        _write(self.folder / STEPS, [r for r in read_steps(self.folder) if r["step"] <= steps])
+
+    def step(self, number: int, step: Step) -> None:
+        """Note a step of the optimizer."""
+        self._steps.append(step)
+        self._number = number
+        if len(self._steps) >= EVERY:
+            self._flush()
+
+    def _flush(self) -> None:
+        steps, self._steps = self._steps, []
+        if not steps or not self.main:
+            return
+        record = {
+            "step": self._number,
+            "loss": sum(step.loss for step in steps) / len(steps),
+            "accuracy": sum(step.accuracy for step in steps) / len(steps),
+            "rate": steps[-1].rate,
+        }
+        _append(self.folder / STEPS, record)
+        self._track({f"train/{name}": record[name] for name in ("loss", "accuracy", "rate")})
+
+    def epoch(self, record: dict[str, Any]) -> None:
+        """Note an epoch."""
+        self._flush()
+        if not self.main:
+            return
+        _append(self.folder / EPOCHS, {**record, "step": self._number})
+        self._track({f"epoch/{name}": value for name, value in record.items() if name != "epoch"})
+
+    def _draw(self) -> None:
+        from parsers.plots import write_plots
+
+        if (self.folder / EPOCHS).exists():
+            try:
+                write_plots(self.folder)
+            except KoplError as error:
+                print(f"no pictures of the run: {error}", flush=True)
+
+    def _track(self, figures: dict[str, float]) -> None:
+        for log, _ in self._trackers:
+            log(figures, self._number)
+
+
+def check_trackers(settings: Settings) -> None:
+    """Raise KoplError where the package of a tracker that was asked for is missing."""
+    for wanted, package in ((settings.tensorboard, "tensorboard"), (settings.wandb, "wandb")):
+        if wanted and find_spec(package) is None:
+            raise KoplError(f"{package} is set, but not installed: pip install {package}")
+
+
+def read_history(folder: Path) -> list[dict[str, Any]]:
+    """One record for each epoch of a run: loss, accuracy, validation, examples a second."""
+    return _read(folder / EPOCHS)
+
+
+def read_steps(folder: Path) -> list[dict[str, Any]]:
+    """Records of the steps of a run, each the mean of some: loss, accuracy, rate."""
+    return _read(folder / STEPS)
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    if not path.exists():
+        return []
+    found = []
+    for line in read_text(path).splitlines():
+        try:
+            found.append(json.loads(line))
+        except ValueError:  # a line that was being written when the machine stopped
+            continue
+    return [record for record in found if isinstance(record, dict) and "step" in record]
+
+
+def _write(path: Path, records: list[dict[str, Any]]) -> None:
+    if not records and not path.exists():
+        return
+    with writing(path) as file:
+        for record in records:
+            file.write(json.dumps(record) + "\n")
+
+
+def _append(path: Path, record: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(record) + "\n")
+
+
+# --- trackers ----------------------------------------------------------------------------------
+
+# What logs figures of a step, and what ends it.
+_Tracker = tuple[Callable[[dict[str, float], int], None], Callable[[], None]]
+
+
+def _tensorboard(folder: Path) -> _Tracker:
+    try:
+        writer = import_module("torch.utils.tensorboard").SummaryWriter(str(folder / "tensorboard"))
+    except ImportError:
+        raise KoplError(
+            "tensorboard=true needs the package tensorboard: pip install tensorboard"
+        ) from None
+
+    def log(figures: dict[str, float], step: int) -> None:
+        for name, value in figures.items():
+            writer.add_scalar(name, value, step)
+
+    return log, writer.close
+
+
+def _wandb(folder: Path, settings: Settings) -> _Tracker:
+    try:
+        wandb: Any = import_module("wandb")
+    except ImportError:
+        raise KoplError("wandb=PROJECT needs the package wandb: pip install wandb") from None
+    try:
+        run = wandb.init(
+            project=settings.wandb, name=folder.name, dir=str(folder),
+            config=json.loads(settings.to_json()),
+        )  # fmt: skip
+    except Exception as error:  # its own errors, and those of the network
+        raise KoplError(
+            f"Weights & Biases does not start: {error}; log in with 'wandb login', or set"
+            " WANDB_MODE=offline"
+        ) from None
+    return (lambda figures, step: run.log(figures, step=step)), run.finish

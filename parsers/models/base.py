@@ -1,0 +1,176 @@
+"""What every model offers to training, evaluation and asking.
+
+A model owns a network (a torch module). Training calls the network with a batch and gets the sum of
+the losses, so that a batch may be cut into parts or spread over processes and still gives the same
+gradient; everything else goes through the model.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from random import Random
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from kb import KnowledgeBase
+from kopl.example import Example
+from parsers.languages import Language, language_of
+from parsers.prediction import Prediction
+from parsers.settings import Settings
+
+IGNORED = -100
+NEVER = -1e9
+
+
+class Scores(NamedTuple):
+    """What a network says of a batch of B examples."""
+
+    loss: Tensor  # scalar: the sum of the losses of all targets
+    right: Tensor  # B, bool: every target of the example has the highest score
+
+
+@dataclass(frozen=True)
+class Item:
+    """An example that a model can learn; ``length`` is that of what is to be written."""
+
+    example: Example
+    length: int
+
+
+Part = TypeVar("Part", bound="Tensors")
+
+
+@dataclass(frozen=True)
+class Tensors:
+    """A dataclass of tensors (and other things), which moves to a device as one."""
+
+    def to(self: Part, device: torch.device) -> Part:
+        """The same on a device."""
+        moved: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensor | Tensors):
+                moved[field.name] = value.to(device)
+        return replace(self, **moved)
+
+
+@dataclass(frozen=True)
+class Batch(Tensors):
+    """Examples as tensors; ``count`` is the number of targets that the loss sums over."""
+
+    count: int
+
+
+AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+class Model(ABC):
+    """A parser's model over one knowledge base, writing one output language."""
+
+    name: ClassVar[str]
+    network: nn.Module
+
+    def __init__(self, settings: Settings, kb: KnowledgeBase) -> None:
+        self.settings, self.kb = settings, kb
+        self.language: Language = language_of(settings, kb)
+
+    # --- making, saving ----------------------------------------------------------------------
+
+    @classmethod  # noqa: B027 (most models need nothing)
+    def check(cls, settings: Settings) -> None:
+        """Raise a KoplError where something is missing that `create` needs, before any work."""
+
+    @classmethod
+    @abstractmethod
+    def create(cls, settings: Settings, kb: KnowledgeBase, examples: Sequence[Example]) -> Model:
+        """A new model with the vocabulary of the training examples."""
+
+    @classmethod
+    @abstractmethod
+    def restore(
+        cls, settings: Settings, kb: KnowledgeBase, state: Mapping[str, Any], folder: Path
+    ) -> Model:
+        """The model that `state` and `save` describe, its weights not yet loaded."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """What is saved beside the weights, as JSON: vocabularies and the like."""
+
+    def save(self, folder: Path) -> None:  # noqa: B027 (most models need no files)
+        """Write the files that `restore` needs beyond `state` and the weights."""
+
+    def tables(self) -> dict[str, Sequence[str]]:
+        """What the rows of a parameter stand for, by the parameter's name.
+
+        Where a training starts from another run, rows of the same text are taken over.
+        """
+        return {}
+
+    # --- training ----------------------------------------------------------------------------
+
+    @abstractmethod
+    def prepare(
+        self, examples: Sequence[Example]
+    ) -> tuple[Sequence[Item], list[tuple[Example, str]]]:
+        """The examples that can be learnt, and the others with the reason."""
+
+    @abstractmethod
+    def collate(self, items: Sequence[Any]) -> Batch:
+        """Items that `prepare` gave as what the network takes."""
+
+    def groups(self) -> list[dict[str, Any]]:
+        """The parameters for the optimizer, each group with its learning rate ``lr``."""
+        return [
+            {
+                "params": [p for p in self.network.parameters() if p.requires_grad],
+                "lr": self.settings.training.learning_rate,
+            }
+        ]
+
+    def compile(self) -> None:
+        """Let torch compile what is worth it, keeping the names of the weights."""
+        self.network.compile(dynamic=True)
+
+    # --- predicting --------------------------------------------------------------------------
+
+    @abstractmethod
+    def predict(
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
+    ) -> list[list[Prediction]]:
+        """For each question at most so many predictions, the most probable first.
+
+        One beam is greedy search. ``constrained``: only what is well-typed and, where the model
+        can tell, only names that the knowledge base has.
+        """
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network.parameters()).device
+
+
+def summed_loss(scores: Tensor, targets: Tensor) -> Scores:
+    """The loss of scores (B × T × V) for targets (B × T, `IGNORED` behind the end)."""
+    loss = nn.functional.cross_entropy(
+        scores.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum"
+    )
+    right = (scores.argmax(-1) == targets) | (targets == IGNORED)
+    return Scores(loss, right.all(-1))
+
+
+def batches(items: Sequence[AnyItem], size: int, random: Random) -> list[list[AnyItem]]:
+    """The items in batches of similar length, in random order; the same for the same generator."""
+    order = list(range(len(items)))
+    random.shuffle(order)
+    near = size * 20
+    found = []
+    for begin in range(0, len(order), near):
+        part = sorted(order[begin : begin + near], key=lambda n: (items[n].length, n))
+        found += [[items[n] for n in part[at : at + size]] for at in range(0, len(part), size)]
+    random.shuffle(found)
+    return found

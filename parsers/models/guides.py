@@ -1,0 +1,182 @@
+"""Which tokens may come next: guides for the searches of the models."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kb import KnowledgeBase
+from kb.errors import KoplError, ValueReadError
+from kb.store import NameKind
+from kb.values import read_quantity, read_time
+from kopl.functions import FUNCTIONS
+from kopl.types import Kind, Type
+from parsers.constrain import (
+    Constraint,
+    State,
+    TokenTable,
+    kopl_constraint,
+    sparql_constraint,
+)
+from parsers.languages import Language
+from parsers.target import functions_after
+
+Ids = npt.NDArray[np.int64]
+
+# Words that are looked at one by one for what may stand behind them, and states remembered.
+FEW, MOST_REMEMBERED = 200, 50_000
+
+_SCHEMA: dict[Kind, NameKind] = {
+    Kind.KEY: "key",
+    Kind.QUALIFIER_KEY: "qualifier key",
+    Kind.RELATION: "relation",
+    Kind.CONCEPT: "concept",
+}
+
+
+def numbers_by_kind(texts: Sequence[str], kb: KnowledgeBase) -> dict[object, list[int]]:
+    """For each kind of textual argument the numbers of the texts that may stand there."""
+    fits: dict[Kind, Callable[[str], bool]] = {}
+    for kind in Kind:
+        if kind.choices:
+            fits[kind] = frozenset(kind.choices).__contains__
+        elif kind in _SCHEMA:
+            fits[kind] = frozenset(kb.names_of_kind(_SCHEMA[kind])).__contains__
+    units = frozenset(kb.units)
+    fits[Kind.NAME] = lambda text: len(kb.named(text)) > 0
+    fits[Kind.QUANTITY] = lambda text: _is_quantity(text, units)
+    fits[Kind.TIME] = _is_time
+    fits[Kind.STRING] = fits[Kind.ANY_VALUE] = lambda text: True
+    return {
+        kind: [number for number, text in enumerate(texts) if number and fits[kind](text)]
+        for kind in Kind
+    }
+
+
+def _is_quantity(text: str, units: frozenset[str]) -> bool:
+    try:
+        unit = read_quantity(text).unit
+    except ValueReadError:
+        return False
+    return unit == "1" or unit in units
+
+
+def _is_time(text: str) -> bool:
+    try:
+        read_time(text)
+    except ValueReadError:
+        return False
+    return True
+
+
+class FunctionGuide:
+    """Functions in post-order that make a well-typed program; number 0 is the end."""
+
+    def __init__(self, functions: Sequence[str], by_kind: Mapping[object, Sequence[int]]) -> None:
+        self._names = functions
+        self._numbers = {name: number for number, name in enumerate(functions)}
+        # A function without any text for one of its arguments cannot be written.
+        self._sayable = {
+            name
+            for name, function in FUNCTIONS.items()
+            if all(by_kind[kind] for _, kind in function.arguments)
+        }
+
+    def start(self) -> tuple[tuple[Type, ...], int]:
+        """No calls; states are (outputs of the calls that are ready, number of calls)."""
+        return (), 0
+
+    def allowed(self, state: tuple[tuple[Type, ...], int]) -> Ids:
+        """The functions that may follow."""
+        names = functions_after(*state)
+        return np.array([self._numbers[n] for n in names if not n or n in self._sayable], np.int64)
+
+    def advance(
+        self, state: tuple[tuple[Type, ...], int], token: int
+    ) -> tuple[tuple[Type, ...], int]:
+        """The state after a function."""
+        types, calls = state
+        function = FUNCTIONS[self._names[token]]
+        return (*types[: len(types) - function.arity], function.output), calls + 1
+
+
+class ArgumentGuide:
+    """The arguments of one function, each of its kind, then the end (number 0)."""
+
+    def __init__(self, function: str, by_kind: Mapping[object, Sequence[int]]) -> None:
+        kinds = [kind for _, kind in FUNCTIONS[function].arguments]
+        self._numbers = [np.array(by_kind[kind], np.int64) for kind in kinds]
+
+    def start(self) -> int:
+        """How many arguments there are already."""
+        return 0
+
+    def allowed(self, state: int) -> Ids:
+        """The texts of the next argument's kind."""
+        return self._numbers[state] if state < len(self._numbers) else np.zeros(1, np.int64)
+
+    def advance(self, state: int, token: int) -> int:
+        """One argument more."""
+        return state + 1
+
+
+def text_guide(language: Language, table: TokenTable) -> Constraint | None:
+    """The texts of a language that can be spelt by the tokens of a table.
+
+    None, with a warning, for tokens that cannot spell the language.
+    """
+    try:
+        if language.name == "kopl":
+            return kopl_constraint(language.kb, table)
+        return sparql_constraint(language.kb, table)
+    except KoplError as error:
+        warnings.warn(f"decoding is not constrained: {error}", stacklevel=2)
+        return None
+
+
+class WordGuide:
+    """The texts of a language that can be joined from a closed vocabulary; number 0 is the end.
+
+    A name may begin with words of the vocabulary and not go on with any: then nothing is allowed.
+    """
+
+    def __init__(self, language: Language, words: Sequence[str]) -> None:
+        self._size = len(words)
+        # The constraint looks ahead over single bytes, which the vocabulary does not have.
+        spellings = [*(word.encode() or None for word in words), *(bytes([n]) for n in range(256))]
+        table = TokenTable(spellings, end=0, marks=())
+        self._constraint = text_guide(language, table)
+        self._found: dict[State, Ids] = {}
+
+    def start(self) -> State | None:
+        """The state before the first word."""
+        return self._constraint.start() if self._constraint else None
+
+    def allowed(self, state: State | None) -> Ids:
+        """The words that may come next; where they are few, only those that lead somewhere."""
+        if self._constraint is None or state is None:
+            return np.arange(self._size)
+        if state not in self._found:
+            found = self._words(state)
+            if len(found) <= FEW:
+                found = np.array([word for word in found if self._goes_on(state, int(word))], int)
+            if len(self._found) > MOST_REMEMBERED:
+                self._found.clear()
+            self._found[state] = found
+        return self._found[state]
+
+    def advance(self, state: State | None, token: int) -> State | None:
+        """The state behind a word."""
+        return self._constraint.advance(state, token) if self._constraint and state else None
+
+    def _words(self, state: State) -> Ids:
+        assert self._constraint is not None
+        found = self._constraint.allowed(state)
+        return found[found < self._size]
+
+    def _goes_on(self, state: State, word: int) -> bool:
+        assert self._constraint is not None
+        return not word or len(self._words(self._constraint.advance(state, word))) > 0

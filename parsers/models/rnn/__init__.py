@@ -1,0 +1,1 @@
+"""The paper's baseline: GRUs over closed vocabularies (Appendix H of the paper)."""

@@ -1,0 +1,183 @@
+"""The networks of the paper's baseline (Appendix H): GRUs with dot attention.
+
+Shapes: B questions, L words, T target tokens, H hidden units, V entries of a vocabulary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from parsers.languages.kopl import MOST_ARGUMENTS
+from parsers.models.base import IGNORED, NEVER, Batch, Scores, Tensors, summed_loss
+from parsers.settings import RnnSettings
+
+EMBEDDING_SPREAD = 0.3
+
+
+@dataclass(frozen=True)
+class Words(Tensors):
+    """Questions as word numbers; 0 behind the end."""
+
+    words: Tensor  # B × L
+    lengths: Tensor  # B, on the CPU: packing asks for that
+
+    def to(self, device: torch.device) -> Words:
+        """The same on a device."""
+        return Words(self.words.to(device), self.lengths)
+
+    @classmethod
+    def of(cls, questions: list[list[int]]) -> Words:
+        """The tensors of questions, none of which is empty."""
+        lengths = torch.tensor([len(question) for question in questions])
+        words = torch.zeros(len(questions), int(lengths.max()), dtype=torch.long)
+        for row, question in enumerate(questions):
+            words[row, : len(question)] = torch.tensor(question)
+        return cls(words, lengths)
+
+
+@dataclass(frozen=True)
+class RnnBatch(Batch):
+    """Questions, what comes first (functions or tokens), and the arguments of functions."""
+
+    words: Words
+    tokens: Tensor  # B × T, 0 ends, IGNORED behind the end
+    arguments: Tensor  # B × T × MOST_ARGUMENTS, IGNORED for all but functions; or of no elements
+
+
+@dataclass(frozen=True)
+class Read:
+    """Encoded questions."""
+
+    states: Tensor  # B × L × H
+    inside: Tensor  # B × L, bool
+    hidden: Tensor  # layers × B × H, the state at the end of the question
+
+    def rows(self, rows: Tensor) -> Read:
+        """Some of the questions, some of them perhaps several times."""
+        return Read(self.states[rows], self.inside[rows], self.hidden[:, rows])
+
+
+class Attending(nn.Module):
+    """A GRU over target tokens whose state, plus what it attends to, chooses the next token."""
+
+    def __init__(self, sizes: RnnSettings, inputs: int, layers: int, entries: int) -> None:
+        super().__init__()
+        self.gru = nn.GRU(
+            inputs, sizes.hidden, layers, batch_first=True,
+            dropout=sizes.dropout if layers > 1 else 0.0,
+        )  # fmt: skip
+        self.dropout = nn.Dropout(sizes.dropout)
+        self.classify = nn.Linear(sizes.hidden, entries)
+
+    def forward(self, inputs: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
+        """States with attention added (B × T × H), and the GRU's last state."""
+        states, hidden = self.gru(self.dropout(inputs), hidden)
+        weights = states @ read.states.transpose(1, 2)  # dot attention, B × T × L
+        weights = weights.masked_fill(~read.inside.unsqueeze(1), NEVER).softmax(-1)
+        return states + weights @ read.states, hidden
+
+
+class Network(nn.Module):
+    """Tokens from a question: functions or a query's. With ``arguments``, those of functions too.
+
+    The functions of a program are decoded first. Then, from the state at each function, up to three
+    arguments, each an entry of a closed vocabulary of whole strings.
+    """
+
+    def __init__(self, sizes: RnnSettings, words: int, tokens: int, arguments: int) -> None:
+        super().__init__()
+        self.layers = sizes.layers
+        self.words = nn.Embedding(words, sizes.embedding, padding_idx=0)
+        self.dropout = nn.Dropout(sizes.dropout)
+        between = sizes.dropout if sizes.layers > 1 else 0.0
+        self.encoder = nn.GRU(
+            sizes.embedding, sizes.hidden, sizes.layers, batch_first=True, dropout=between
+        )
+        # The end, which is never an input, begins: its row 0 is the begin's.
+        self.tokens = nn.Embedding(tokens, sizes.embedding)
+        self.decoder = Attending(sizes, sizes.embedding, sizes.layers, tokens)
+        self.arguments: nn.Embedding | None = None
+        if arguments:
+            self.arguments = nn.Embedding(arguments, sizes.embedding)
+            self.filler = Attending(sizes, sizes.embedding, 1, arguments)
+
+        for module in self.modules():
+            if isinstance(module, nn.Embedding):
+                # As spread as GloVe's vectors: torch's own, of 1, drive the gates to their ends.
+                nn.init.normal_(module.weight, std=EMBEDDING_SPREAD)
+        with torch.no_grad():
+            self.words.weight[0] = 0.0
+
+    def encode(self, words: Words) -> Read:
+        """The questions, word by word and at their end."""
+        packed = nn.utils.rnn.pack_padded_sequence(
+            self.dropout(self.words(words.words)), words.lengths, batch_first=True,
+            enforce_sorted=False,
+        )  # fmt: skip
+        outputs, hidden = self.encoder(packed)
+        states, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)
+        return Read(states, words.words != 0, hidden)
+
+    def decode(self, previous: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
+        """States (B × T × H) after reading the tokens before (B × T), and the GRU's last state."""
+        found: tuple[Tensor, Tensor] = self.decoder(self.tokens(previous), hidden, read)
+        return found
+
+    def choose(self, states: Tensor) -> Tensor:
+        """The scores of the tokens (… × V)."""
+        scores: Tensor = self.decoder.classify(self.dropout(states))
+        return scores
+
+    def fill(
+        self, functions: Tensor, previous: Tensor, hidden: Tensor, read: Read
+    ) -> tuple[Tensor, Tensor]:
+        """The scores of arguments (M × K × V) of M functions, and the GRU's last state.
+
+        ``previous``: M × K, the arguments before, -1 where the function itself is read.
+        """
+        assert self.arguments is not None
+        inputs = torch.where(
+            (previous < 0).unsqueeze(-1),
+            self.tokens(functions).unsqueeze(1),
+            self.arguments(previous.clamp(min=0)),
+        )
+        states, hidden = self.filler(inputs, hidden, read)
+        scores: Tensor = self.filler.classify(self.dropout(states))
+        return scores, hidden
+
+    def forward(self, batch: RnnBatch) -> Scores:
+        """The loss of all tokens and arguments, and which examples are all right."""
+        read = self.encode(batch.words)
+        previous = torch.zeros_like(batch.tokens)
+        previous[:, 1:] = batch.tokens[:, :-1].clamp(min=0)
+        states, _ = self.decode(previous, read.hidden, read)
+        found = summed_loss(self.choose(states), batch.tokens)
+        if self.arguments is None:
+            return found
+        rows, places = (batch.tokens > 0).nonzero(as_tuple=True)  # M functions, no ends
+        targets = batch.arguments[rows, places]  # M × K
+        previous = torch.full_like(targets, -1)
+        previous[:, 1:] = targets[:, :-1].clamp(min=0)
+        scores, _ = self.fill(
+            batch.tokens[rows, places], previous, states[rows, places].unsqueeze(0),
+            read.rows(rows),
+        )  # fmt: skip
+        filled = summed_loss(scores, targets)
+        wrong = torch.zeros(len(batch.tokens), dtype=torch.long, device=rows.device)
+        wrong.index_add_(0, rows, (~filled.right).long())
+        return Scores(found.loss + filled.loss, found.right & (wrong == 0))
+
+
+def padded(rows: list[list[int]], value: int) -> Tensor:
+    """Numbers as a tensor, filled up with a value."""
+    longest = max(len(row) for row in rows)
+    return torch.tensor([row + [value] * (longest - len(row)) for row in rows])
+
+
+def padded_arguments(rows: list[list[list[int]]], longest: int) -> Tensor:
+    """The arguments of functions, B × longest × MOST_ARGUMENTS."""
+    nothing = [IGNORED] * MOST_ARGUMENTS
+    return torch.tensor([row + [nothing] * (longest - len(row)) for row in rows])

@@ -1,0 +1,133 @@
+"""The processes of a training: one by default, several when a launcher started them.
+
+``torchrun --nproc-per-node N train.py …`` and ``accelerate launch train.py …`` set the same
+environment variables; nothing else is needed. Every process takes its share of each batch, so that
+N processes do the same steps as one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+import torch
+from torch import distributed, nn
+
+from parsers.settings import Settings, SettingsError
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True)
+class World:
+    """This process among the others: its rank, how many they are, its device, its precision."""
+
+    device: torch.device
+    rank: int = 0
+    size: int = 1
+    precision: str = "float32"
+
+    @classmethod
+    def of(cls, settings: Settings) -> World:
+        """The world that a launcher announced, joined; raises SettingsError for a device that
+        is not there."""
+        size = int(os.environ.get("WORLD_SIZE", "1"))
+        rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
+        device = device_of(settings.device, local)
+        precision = settings.training.precision
+        if size == 1:
+            return cls(device, precision=precision)
+        if device.type == "cuda":
+            torch.cuda.set_device(device)
+        if not distributed.is_initialized():
+            distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
+        return cls(device, rank, size, precision)
+
+    def close(self) -> None:
+        """Leave the others, at the end."""
+        if self.size > 1 and distributed.is_initialized():
+            distributed.destroy_process_group()
+
+    @property
+    def main(self) -> bool:
+        """Whether this process writes and prints."""
+        return self.rank == 0
+
+    def say(self, text: str) -> None:
+        """Print a line, once for all processes."""
+        if self.main:
+            print(text, flush=True)
+
+    def share(self, things: Sequence[Thing]) -> list[Thing]:
+        """This process's share of some things."""
+        return list(things[self.rank :: self.size])
+
+    def totals(self, *numbers: float) -> list[float]:
+        """Numbers summed over all processes."""
+        if self.size == 1:
+            return list(numbers)
+        sums = torch.tensor(numbers, dtype=torch.float64, device=self.device)
+        distributed.all_reduce(sums)
+        return sums.tolist()
+
+    def any(self, holds: bool) -> bool:
+        """Whether something holds in any process."""
+        return self.totals(float(holds))[0] > 0
+
+    def gathered(self, thing: Thing) -> list[Thing]:
+        """A thing of each process, in the order of the ranks."""
+        if self.size == 1:
+            return [thing]
+        things: list[Any] = [None] * self.size
+        distributed.all_gather_object(things, thing)
+        return cast("list[Thing]", things)
+
+    def first(self, make: Callable[[], Thing]) -> Thing:
+        """What the first process makes, for all of them; they wait for it."""
+        if self.size == 1:
+            return make()
+        things: list[Any] = [None]
+        failure: BaseException | None = None
+        if self.main:
+            try:
+                things = [(make(), "")]
+            except Exception as error:
+                failure, things = error, [(None, f"{type(error).__name__}: {error}")]
+        distributed.broadcast_object_list(things, device=self.device)
+        if failure is not None:
+            raise failure
+        thing, failed = things[0]
+        if failed:
+            raise SettingsError(f"the first process failed: {failed}")
+        return cast(Thing, thing)
+
+    def spread(self, network: nn.Module) -> nn.Module:
+        """The network on this device; its gradients are the mean of all processes'."""
+        network.to(self.device)
+        return network if self.size == 1 else nn.parallel.DistributedDataParallel(network)
+
+    @contextlib.contextmanager
+    def precise(self) -> Iterator[None]:
+        """Compute in the precision of the settings; the weights stay as they are."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
+            yield
+
+
+def device_of(name: str, local: int = 0) -> torch.device:
+    """The device that the settings name; raises SettingsError when there is none such."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise SettingsError(f"device must be auto, cpu or cuda, not {name!r}") from None
+    if device.type == "cuda":
+        if not torch.cuda.is_available():
+            raise SettingsError("device is cuda, but there is none here; try device=cpu")
+        device = torch.device("cuda", device.index if device.index is not None else local)
+        if device.index >= torch.cuda.device_count():
+            raise SettingsError(f"there is no device {device}; lower the number of processes")
+    return device

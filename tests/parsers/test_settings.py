@@ -1,0 +1,101 @@
+"""Settings: defaults by model, parts, files, pairs, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parsers.settings import MODELS, Settings, SettingsError, read_settings
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_settings_from_pairs() -> None:
+    assert read_settings(ROOT / "configs" / "tiny.yaml").pointer.hidden == 64
+    found = read_settings(None, ["epochs=3", "dropout=0", "training.compile=true"])
+    assert (found.training.epochs, found.pointer.dropout, found.training.compile) == (3, 0.0, True)
+    rnn = read_settings(None, ["model=rnn", "hidden=32", "pointer.hidden=8"])
+    assert (rnn.rnn.hidden, rnn.pointer.hidden) == (32, 8)
+
+
+def test_the_papers_settings_are_the_defaults() -> None:
+    """GRU: Adam 1e-3, weight decay 1e-5, batch 64, 100 epochs; BART: AdamW 3e-5, new 1e-3, …"""
+    rnn, bart = Settings.of("rnn"), Settings.of("seq2seq")
+    t = rnn.training
+    assert (t.optimizer, t.learning_rate, t.weight_decay, t.batch, t.epochs) == (
+        "adam", 1e-3, 1e-5, 64, 100,
+    )  # fmt: skip
+    assert (rnn.rnn.embedding, rnn.rnn.hidden, rnn.rnn.layers, rnn.rnn.dropout) == (
+        300, 1024, 2, 0.2,
+    )  # fmt: skip
+    t = bart.training
+    assert (t.optimizer, t.learning_rate, t.new_learning_rate, t.weight_decay) == (
+        "adamw", 3e-5, 1e-3, 1e-5,
+    )  # fmt: skip
+    assert (t.batch, t.epochs, t.gradient_norm, t.warm_up, t.schedule) == (
+        16, 25, 1.0, 0.1, "linear",
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_settings_are_read_back(model: str) -> None:
+    settings = Settings.of(model).changed({"epochs": 4, "training": {"batch": 3}})
+    assert settings.training.epochs == 4 and settings.training.batch == 3
+    assert Settings.from_json(settings.to_json()) == settings
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.stem)
+def test_every_config_is_read(path: Path) -> None:
+    pytest.importorskip("yaml", reason="PyYAML is not installed (extra 'train')")
+    assert read_settings(path).output.startswith("runs/")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (["epoch=3"], "no setting 'epoch'; did you mean epochs"),
+        (["rnn.hiden=3"], "no setting 'rnn.hiden'; did you mean rnn.hidden"),
+        (["training.hidden=3"], "no setting 'training.hidden'"),
+        (["other.x=3"], "no setting 'other.x'"),
+        (["epochs=many"], "epochs must be of type int, not 'many'"),
+        (["compile=2"], "must be of type bool"),
+        (["training=3"], "a part with settings of its own"),
+        (["epochs"], "key=value"),
+        (["epochs=0"], "at least 1"),
+        (["learning_rate=nan"], "at least 0"),
+        (["dropout=1"], "below 1"),
+        (["hidden=65"], "even"),
+        (["model=seq2seq", "heads=3"], "multiple of heads"),
+        (["model=bart"], "model must be one of pointer, rnn, seq2seq"),
+        (["language=sql"], "language must be one of kopl, sparql"),
+        (["optimizer=sgd"], "optimizer must be one of adam, adamw"),
+        (["data=a", "train=b"], "either data, which is split"),
+        (["train=b"], "belong together"),
+        (["test=b"], "test is added"),
+    ],
+)
+def test_wrong_pairs(pairs: list[str], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        read_settings(None, pairs)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a: [", "not YAML"),
+        ("- a", "name: value"),
+        ("speed: 1", r"config.yaml: there is no setting"),
+        ("model: [1]", "model must be one of"),
+        ("training: 3", "a part with settings"),
+        ("training: {batch: x}", "batch must be of type int"),
+    ],
+)
+def test_bad_config_files(tmp_path: Path, text: str, message: str) -> None:
+    pytest.importorskip("yaml", reason="PyYAML is not installed (extra 'train')")
+    path = tmp_path / "config.yaml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        read_settings(path)
+    with pytest.raises(SettingsError, match="cannot be opened"):
+        read_settings(tmp_path / "none.yaml")
