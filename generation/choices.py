@@ -2,26 +2,32 @@
 
 The distractors are the other answers of the program without one of its clauses, drawn at random
 (Section 4 of the paper); what is missing is filled up from what the answer is one of: entities of
-its concepts, values of the key, relations, near numbers.
+its concepts or with the same relation or key, values of the key, relations, near numbers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import chain, pairwise
 from random import Random
 
-from generation.clauses import Dropped
+import numpy as np
+
+from generation.clauses import FILTERS, Dropped
 from kb import KnowledgeBase, Quantity
+from kb.arrays import Ids
 from kb.errors import ValueReadError
 from kb.values import read_quantity
+from kb.valuetable import ValueTable
 from kopl.answers import published_equal, same_answer
-from kopl.functions import QUERY_NAME
+from kopl.functions import FIND_ALL, QUERY_NAME, RELATE
 from kopl.program import Call
 from kopl.types import Type
 
 CHOICES = 10
 UNKNOWN = "unknown"
+_EVERYTHING = Call(QUERY_NAME, (Call(FIND_ALL),))
 _TRIES = 12  # draws for each choice that is still missing
 
 
@@ -46,7 +52,8 @@ class Choices:
 
         ``dropped`` are the ways to drop a clause, ``denote`` executes programs. No other choice
         equals the answer under the default answer rule or the published one. A knowledge base
-        without enough values fills up with "unknown", as the paper does for yes and no.
+        without enough values fills up with "unknown", as the paper does for yes and no ("none of
+        these" where that is the answer).
         """
         found = [answer]
         if program.function.output is Type.TRUTH:
@@ -57,7 +64,8 @@ class Choices:
                     break
                 if text not in found and not _same(answer, text):
                     found.append(text)
-        found += [UNKNOWN] * (CHOICES - len(found))
+        filling = UNKNOWN if not _same(answer, UNKNOWN) else "none of these"
+        found += [filling] * (CHOICES - len(found))
         random.shuffle(found)
         return tuple(found)
 
@@ -70,6 +78,8 @@ class Choices:
         random: Random,
     ) -> Iterator[str]:
         for way in random.sample(list(dropped), len(dropped)):
+            if way.program == _EVERYTHING:
+                continue  # all there is; the pools below are nearer
             others = denote(way.program)
             yield from random.sample(others, min(len(others), 2 * CHOICES))
         if program.function.output is Type.NAMES:
@@ -96,6 +106,9 @@ class Choices:
                 for concept in self.kb.concepts_of(node) if self.kb.is_entity(node) else ():
                     names = self._instances(concept)
                     yield [lambda names=names: self.kb.name_of(random.choice(names))]  # type: ignore[misc]
+            related = (_related(node, self.kb) for node in self.kb.named(answer).tolist())
+            for alike in chain(_alike(program, self.kb), *related):
+                yield [lambda alike=alike: self.kb.name_of(int(random.choice(alike)))]  # type: ignore[misc]
             if self.kb.entity_count:
                 yield [lambda: self.kb.name_of(random.randrange(self.kb.entity_count))]
         else:
@@ -119,14 +132,59 @@ class Choices:
 
             yield [of_unit]
             yield [lambda: str(self.kb.values[random.choice(numbers)])]
-        if unit_numbers := _scaled(answer, random):
-            yield unit_numbers
+        own = next((number for number in numbers if str(self.kb.values[number]) == answer), None)
+        if own is not None:
+            same = _same_type(self.kb.values, own)
+            if isinstance(self.kb.values[own], Quantity):
+                yield _scaled(answer, random)
+            yield [lambda: str(self.kb.values[random.choice(same)])]
         if len(self.kb.values):
             yield [lambda: str(self.kb.values[random.randrange(len(self.kb.values))])]
 
     def _instances_of(self, concept: int) -> list[int]:
         found: list[int] = self.kb.instances_of(self.kb.name_of(concept)).tolist()
         return found
+
+
+def _alike(program: Call, kb: KnowledgeBase) -> Iterator[Ids]:
+    """The nodes that have what a program asks of its answer: the same relation or key."""
+    if program.function is not QUERY_NAME:  # they select by the values of a key
+        yield from _owners(kb, program.arguments[0])
+    waiting = list(program.inputs)
+    while waiting:
+        call = waiting.pop(0)
+        if call.function is RELATE:
+            table, (relation, direction) = kb.relational, call.arguments
+            number = kb.relation_number(relation)
+            if number >= 0 and len(facts := table.of_predicate(number)):
+                yield (table.object if direction == "forward" else table.subject)[facts]
+            continue
+        if call.function in FILTERS:
+            yield from _owners(kb, call.arguments[0])
+        waiting += call.inputs
+
+
+def _related(node: int, kb: KnowledgeBase) -> Iterator[Ids]:
+    """The nodes at the same end of each relation of a node, of those with most facts first."""
+    table, single = kb.relational, np.array([node], np.int32)
+    ends = ((table.subject, table.of_subjects(single)), (table.object, table.of_tails(single)))
+    for column, facts in sorted(ends, key=lambda end: -len(end[1])):
+        counts = np.bincount(table.predicate[facts])
+        for relation in np.argsort(-counts, kind="stable").tolist():
+            if counts[relation]:
+                yield column[table.of_predicate(relation)]
+
+
+def _owners(kb: KnowledgeBase, key: str) -> Iterator[Ids]:
+    number = kb.key_number(key)
+    if number >= 0 and len(facts := kb.literals.of_predicate(number)):
+        yield kb.literals.subject[facts]
+
+
+def _same_type(values: ValueTable, number: int) -> range:
+    """The numbers of the values that are strings, quantities or times, as this one is."""
+    bounds = (0, values.first_quantity, values.first_time, len(values))
+    return next(range(a, b) for a, b in pairwise(bounds) if a <= number < b)
 
 
 def _same(left: str, right: str) -> bool:
@@ -147,14 +205,17 @@ def _near(number: int, random: Random) -> int:
 
 
 def _scaled(answer: str, random: Random) -> Sequence[Callable[[], str]]:
-    """Quantities of the answer's size, where the answer is one."""
-    try:
-        value = read_quantity(answer)
-    except ValueReadError:
-        return ()
+    """Quantities of the size of the answer, which is one."""
+    value = read_quantity(answer)
+    middle, whole = value.number, value.number.is_integer()
+    # Twice as much on either side, but enough whole numbers where it is one.
+    below, above = sorted((middle * 0.5, middle * 2))
+    if whole:
+        below, above = min(below, middle - CHOICES), max(above, middle + CHOICES)
+        below = below if middle < 0 else max(below, 0)
 
     def draw() -> str:
-        number = value.number * random.uniform(0.5, 2.0)
-        return str(Quantity(float(f"{number:.{4}g}"), value.unit))
+        number = float(f"{random.uniform(below, above):.4g}")
+        return str(Quantity(float(round(number)) if whole else number, value.unit))
 
     return [draw]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import sys
+from contextlib import suppress
 
 from generation.balance import SHARES
 from generation.blocks import Options
@@ -92,18 +94,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _shard(text: str) -> tuple[int, int]:
-    first, slash, parts = text.partition("/")
-    number, count = int(first), int(parts if slash else "x")
-    if not 1 <= number <= count:
-        raise argparse.ArgumentTypeError("a shard is I/N with I from 1 to N")
-    return number - 1, count
+    first, _, parts = text.partition("/")
+    with suppress(ValueError):
+        number, count = int(first), int(parts)
+        if 1 <= number <= count:
+            return number - 1, count
+    raise argparse.ArgumentTypeError("a shard is I/N with I from 1 to N")
 
 
 def _share(text: str) -> float:
-    share = float(text)
+    share = _number(text)
     if not 0 <= share <= 1:
         raise argparse.ArgumentTypeError("a share is a number from 0 to 1")
     return share
+
+
+def _number(text: str) -> float:
+    """The number that a text says; what is none is not a number either."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _shares(text: str) -> tuple[tuple[str, float], ...]:
@@ -113,7 +124,7 @@ def _shares(text: str) -> tuple[tuple[str, float], ...]:
         if name not in SHARES or not equals:
             known = ", ".join(SHARES)
             raise argparse.ArgumentTypeError(f"write TYPE=PERCENT,… with types of {known}")
-        share = float(number)
+        share = _number(number)
         if not 0 < share <= 100:
             raise argparse.ArgumentTypeError("a share is a number above 0, up to 100")
         shares.append((name, share))
@@ -148,8 +159,11 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.lexicon, arguments.shard, cache=not arguments.no_cache,
     )  # fmt: skip
     if arguments.output == "-":
-        if arguments.format not in (None, "jsonl") or arguments.ray is not None:
+        several = arguments.ray is not None or arguments.workers not in (None, 1)
+        if arguments.format not in (None, "jsonl") or several:
             raise KoplError("standard output takes JSON lines of one process; name a file")
+        if arguments.resume:
+            raise KoplError("--resume goes on with a file; of standard output nothing is known")
         statistics = Statistics(bound=ANSWERS)
         for example in statistics.counting(stream(plan, kb)):
             sys.stdout.write(json.dumps(example.to_json(), ensure_ascii=False) + "\n")

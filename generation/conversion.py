@@ -68,8 +68,9 @@ def convert(
     """Write a question set in another form and say how many examples it has.
 
     ``to`` is a form of `FORMATS`; else the target's name says it. A folder, or a name with several
-    splits, becomes a folder with the same parts, a file a file; Parquet is a folder with a data
-    card, unless its name ends in ".parquet". The target appears when it is complete. KQA Pro's
+    splits, becomes a folder with the same parts, a file a file, and so does a folder with a single
+    part where the target's name is that of a file; Parquet is a folder with a data card, unless its
+    name ends in ".parquet". The target appears when it is complete. KQA Pro's
     test.json is written without answers, programs and queries unless ``with_answers``. Raises
     KoplError for what cannot be read or written.
     """
@@ -80,7 +81,10 @@ def convert(
     parts = open_parts(source)
     if Path(source).is_dir() or len(parts) > 1:
         if form_named(target) is not None and not target.is_dir():
-            raise KoplError(f"{target}: is a file by its name; several parts need a folder")
+            if len(parts) > 1:
+                raise KoplError(f"{target}: is a file by its name; several parts need a folder")
+            (examples,) = parts.values()
+            return write_file(target, examples, form)
     elif not is_folder(target, form):
         return write_file(target, open_examples(source), form)
     else:

@@ -151,7 +151,7 @@ _THE_LAST = _words(
     " Convention Protocol Agreement Assembly Senate Parliament Council Party Commission"
     " Association Community League Fund Group Movement Alliance Committee Court Forum"
     " Congress Chamber Diet Legislature Duma Front Coalition Rally Bloc Office Administration"
-    " Institute Corporation Initiative Authority Strip party coalition movement"
+    " Institute Corporation Initiative Authority Strip Empire party coalition movement"
 )
 # ... and a few as a whole.
 _THE = _words("Netherlands Philippines Bahamas Maldives Seychelles Comoros Gambia Senate Sahara")

@@ -102,7 +102,10 @@ class Part:
             self._file.write(data)
             self._file.flush()
             self._size += len(data)
-            self.kept, self.block = self.kept + len(new), next_block
+            self.kept += len(new)
+            if self.kept < self.plan.count:
+                # Else it may have more, for a run that goes on to a larger count.
+                self.block = next_block
             state = {"about": self._about, "block": self.block, "bytes": self._size}
             with writing(self._state) as file:
                 json.dump(state, file)
@@ -117,6 +120,12 @@ class Part:
         for line in new:
             self.statistics.count(line.figures)
         return len(new)
+
+    def discard(self) -> None:
+        """Remove what there is of the run, and let nothing stand in the way of another one."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+        self._state.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Close the file; it stays."""

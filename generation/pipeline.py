@@ -18,6 +18,10 @@ __all__ = ["GenerationError", "Options", "Scarcity", "Unseen", "generate", "spli
 
 # A knowledge base is taken to have no more when so many blocks in a row bring hardly anything new.
 BARREN, HARDLY = 2, 10
+NOTHING = (
+    "the knowledge base yields no question with these rules and options; kopl kb info shows what it"
+    " holds"
+)
 
 
 class GenerationError(KoplError):
@@ -84,6 +88,8 @@ def put_together(
         if scarcity.after(kept - before):
             break
     raise GenerationError(
-        f"the knowledge base yields {kept} different questions, not {count}; ask for"
+        NOTHING
+        if not kept
+        else f"the knowledge base yields {kept} different questions, not {count}; ask for"
         " fewer or give a larger one"
     )

@@ -22,7 +22,7 @@ from generation.conversion import (
     write_folder,
 )
 from generation.part import Part
-from generation.pipeline import GenerationError, Scarcity, put_together
+from generation.pipeline import NOTHING, GenerationError, Scarcity, put_together
 from generation.stats import ANSWERS, Statistics
 from generation.unseen import Unseen
 from generation.workers import Crew, LostWorkersError, Plan, Worker, processes
@@ -68,6 +68,7 @@ def run(
     Raises GenerationError when there are no more questions or workers ended, ReadError for a
     stopped run that does not fit, WriteError for a file that cannot be written; what was made stays
     in ``FILE.part`` then, and ``resume`` goes on with it, also where only the last step is missing.
+    Where a knowledge base has no question at all, nothing is left.
     """
     form = form or form_named(output) or "jsonl"
     target = _target(Path(output), form)
@@ -129,6 +130,9 @@ def _fill(part: Part, kb: KnowledgeBase, crew: Crew) -> Report:
                 report.kept = part.kept
                 bar.reach(part.kept)
                 if scarcity.after(new) and part.kept < plan.count:
+                    if not part.kept:
+                        part.discard()
+                        raise GenerationError(NOTHING)
                     raise GenerationError(
                         f"the knowledge base yields {part.kept} different questions, not"
                         f" {plan.count}; {part.path} has them, and -n {part.kept} --resume makes"

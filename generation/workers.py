@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+import os
+import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -201,7 +203,16 @@ _WORKER: Worker
 def _begin(plan: Plan, sources: Sources) -> None:
     """Prepare a worker."""
     global _WORKER
+    threading.Thread(target=_end_with_the_run, daemon=True).start()
     _WORKER = Worker(plan, load(plan.kb, cache=plan.cache), sources)
+
+
+def _end_with_the_run() -> None:
+    """End this process when the run has ended, also by a kill, after which nobody would do so."""
+    run = multiprocessing.parent_process()
+    if run is not None:
+        run.join()
+        os._exit(1)
 
 
 def _work(number: int) -> Block:

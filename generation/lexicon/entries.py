@@ -207,11 +207,11 @@ def guess_relation(name: str, noun: str = "") -> RelationEntry:
     noun: "the capital of".
     """
     if noun:
-        return RelationEntry(noun, english.plural(noun))
+        return RelationEntry(noun, _several(noun))
     found = _RELATIONS.get(name) or _told_by_name(name)
     if found.noun and not found.nouns:
         return RelationEntry(
-            found.noun, english.plural(found.noun), found.of, found.forward, found.backward
+            found.noun, _several(found.noun), found.of, found.forward, found.backward
         )
     return found
 
@@ -233,7 +233,12 @@ def _told_by_name(name: str) -> RelationEntry:
 def guess_concept(name: str, noun: str = "") -> ConceptEntry:
     """The words of a concept, told by its name."""
     noun = noun or name
-    return ConceptEntry(noun, english.plural(noun), english.with_article(noun))
+    return ConceptEntry(noun, _several(noun), english.with_article(noun))
+
+
+def _several(noun: str) -> str:
+    """The plural of a name that may be one already, as "notable works"."""
+    return noun if english.is_plural(noun) else english.plural(noun)
 
 
 @cache

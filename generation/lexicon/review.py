@@ -127,6 +127,6 @@ def _plural(name: str) -> Iterator[str]:
     head = english.head(name).rpartition(" ")[2]
     nouns = english.plural(name)
     if english.is_plural(name):
-        yield f"it looks like a plural, its plural is guessed as {nouns!r}"
+        yield "it looks like a plural and stays as it is; give noun and nouns"
     elif _PLURAL_DOUBTED.search(head) and not _SURE.search(head) and not english.irregular(head):
         yield f"is {nouns!r} its plural?"

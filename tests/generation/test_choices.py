@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from generation import generate
 from generation.choices import CHOICES, Choices
 from generation.clauses import without_a_clause
-from kb import Builder, KnowledgeBase, Quantity
+from kb import Builder, KnowledgeBase, Quantity, Year
 from kopl.answers import published_equal, same_answer
 from kopl.executor import Executor
 from kopl.text import read
@@ -72,12 +72,16 @@ def test_what_may_be_dropped(program: str, left: list[str]) -> None:
 
 
 def test_no_clause_is_too_many(world: KnowledgeBase) -> None:
-    """Dropping a clause gives other answers, or a description that fits several."""
+    """Without a clause the answer is another, a description fits several, or no choice is left."""
     executor, count = Executor(world), 0
     for example in generate(world, 400, seed=3):
         for way in without_a_clause(example.program):
             count += 1
             if executor.denote(way.program) == [example.answer]:
+                if example.type == "SelectAmong" and executor.denote(
+                    f"Count({way.program.inputs[0]})"
+                ) == ["1"]:
+                    continue
                 sizes = [
                     executor.denote(f"Count({left})")
                     for whole, left in way.changed.items()
@@ -125,6 +129,98 @@ def test_a_small_knowledge_base_fills_up() -> None:
     ):
         ten = choices.draw(read(program), answer, (), executor.denote, Random(1))
         assert len(ten) == CHOICES and ten.count(answer) == 1
+
+
+def test_what_fills_up_is_never_the_answer() -> None:
+    builder = Builder()
+    builder.add_entity("a", "unknown")
+    builder.add_fact("a", "unknown", "a")
+    choices = Choices(builder.build())
+    for program in ("QueryName(FindAll())", 'QueryRelation(Find("unknown"), Find("unknown"))'):
+        ten = choices.draw(read(program), "unknown", (), lambda program: [], Random(1))
+        assert len(ten) == CHOICES
+        assert [text for text in ten if same_answer("unknown", text)] == ["unknown"]
+
+
+def draw(choices: Choices, program: str, answer: str) -> set[str]:
+    """The choices of a program that nothing can be dropped from."""
+    ten = choices.draw(read(program), answer, (), lambda program: [], Random(1))
+    assert len(ten) == CHOICES and ten.count(answer) == 1
+    return set(ten)
+
+
+def test_values_of_the_same_type_come_before_others() -> None:
+    """Where the key has too few of them: "for which allotrope" is no question for "5 metre"."""
+    builder = Builder()
+    for n in range(40):
+        builder.add_entity(f"e{n}", f"thing {n}")
+        builder.add_attribute(f"e{n}", "size", Quantity(n, "metre"), {"shape": "round"})
+        builder.add_attribute(f"e{n}", "code", f"code {n}")
+        builder.add_attribute(f"e{n}", "since", Year(1900 + n))
+        builder.add_attribute(f"e{n}", "epoch", Year(1800), {"from": Year(1800)})
+    choices = Choices(builder.build())
+    found = draw(
+        choices, 'QueryAttrQualifier(Find("thing 1"), "size", "1 metre", "shape")', "round"
+    )
+    assert all(text.startswith("code ") for text in found - {"round"})
+    for program in (
+        'QueryAttr(Find("thing 1"), "epoch")',
+        'QueryAttrQualifier(Find("thing 1"), "epoch", "1800", "from")',
+    ):
+        assert all(
+            text.startswith("19") and len(text) == 4
+            for text in draw(choices, program, "1800") - {"1800"}
+        )
+
+
+@pytest.mark.parametrize("number", [1, 12, 3000, -4])
+def test_whole_numbers_have_whole_ones_beside_them(number: int) -> None:
+    """A rank of 1.55 could not be the answer."""
+    builder = Builder()
+    builder.add_entity("e", "thing")
+    builder.add_attribute("e", "size", Quantity(number, "metre"))
+    found = draw(Choices(builder.build()), 'QueryAttr(Find("thing"), "size")', f"{number} metre")
+    numbers = [float(text.removesuffix(" metre")) for text in found]
+    assert len(numbers) == CHOICES and all(each.is_integer() for each in numbers)
+    assert number < 0 or min(numbers) >= 0
+
+
+def test_names_are_of_what_has_the_same_relation() -> None:
+    """Where concepts do not tell enough of them; what else there is comes last."""
+    builder = Builder()
+    for n in range(60):
+        builder.add_entity(f"c{n}", f"city {n}")
+        builder.add_entity(f"x{n}", f"film {n}")
+        builder.add_entity(f"p{n}", f"person {n}")
+        builder.add_fact(f"p{n}", "born in", f"c{n}", {"point in time": Year(1900 + n)})
+        builder.add_attribute(f"c{n}", "height", Quantity(n, "metre"))
+    builder.add_fact("x1", "set in", "c1")
+    builder.add_fact("x1", "idea of", "p1")
+    choices = Choices(builder.build())
+    for program, kind in (
+        ('QueryName(Relate(Find("person 1"), "born in", "forward"))', "city 1"),
+        ('QueryName(Relate(Find("city 1"), "born in", "backward"))', "person 1"),
+        (
+            'QueryName(QFilterYear(Relate(Find("city 1"), "born in", "backward"), "point in time",'
+            ' "1901", "="))',
+            "person 1",
+        ),
+        ('QueryName(FilterNum(FindAll(), "height", "1 metre", "="))', "city 1"),
+        # Few have this relation; what has the answer's other relations is of its kind, too.
+        ('QueryName(Relate(Find("film 1"), "set in", "forward"))', "city 1"),
+        ('QueryName(Relate(Find("film 1"), "idea of", "forward"))', "person 1"),
+    ):
+        assert all(text.startswith(kind[:4]) for text in draw(choices, program, kind))
+
+
+def test_what_leaves_everything_is_no_near_miss(world: KnowledgeBase) -> None:
+    """Without its only condition a question asks of all there is; its choices are of its kind."""
+    executor = Executor(world)
+    program = read('QueryName(FilterStr(FindAll(), "ISO 3166-1 alpha-2 code", "NO"))')
+    ways = list(without_a_clause(program))
+    assert [str(way.program) for way in ways] == ["QueryName(FindAll())"]
+    ten = Choices(world).draw(program, "Norway", ways, executor.denote, Random(1))
+    assert set(ten) <= set(executor.denote('FilterConcept(FindAll(), "country")'))
 
 
 @settings(max_examples=50, deadline=None)

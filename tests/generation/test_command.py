@@ -56,9 +56,12 @@ def test_statistics_after_a_run(
 
 def test_standard_output_takes_lines(lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["generate", "--kb", lands_file, "-n", "3", "-o", "-"]
-    for more in (["--format", "csv"], ["--ray"], ["--format", "parquet"]):
+    for more in (["--format", "csv"], ["--ray"], ["--format", "parquet"], ["--workers", "2"]):
         assert main([*arguments, *more]) == 2
         assert "standard output takes JSON lines" in capsys.readouterr().err
+    assert main([*arguments, "--resume"]) == 2
+    shown = capsys.readouterr()
+    assert "--resume goes on with a file" in shown.err and shown.out == ""
 
 
 @pytest.mark.parametrize(

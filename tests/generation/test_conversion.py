@@ -72,6 +72,17 @@ def test_every_file(parts: Path, tmp_path: Path) -> None:
         convert(tmp_path / "a.csv.gz", tmp_path / "back", "arrow")
 
 
+def test_a_folder_with_a_single_part_may_become_a_file(parts: Path, tmp_path: Path) -> None:
+    """As kopl generate writes one in Parquet."""
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    given = list(open_examples(parts / "train.jsonl"))
+    assert convert(parts / "train.jsonl", tmp_path / "set", "parquet") == 3
+    assert convert(tmp_path / "set", tmp_path / "back.jsonl") == 3
+    assert list(open_examples(tmp_path / "back.jsonl")) == given
+    assert convert(tmp_path / "set", tmp_path / "other", "csv") == 3
+    assert (tmp_path / "other" / "train.csv").is_file()
+
+
 def test_a_pipe_is_a_part(parts: Path, tmp_path: Path) -> None:
     """What has no name of a part is train."""
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")

@@ -246,7 +246,7 @@ def test_review() -> None:
         "span of": "it ends in a preposition; give a noun",
         "km²": "its plural is 'km²s'; give one and many",
         "bacterium": "is 'bacteriums' its plural?",
-        "films": "it looks like a plural, its plural is guessed as 'filmses'",
+        "films": "it looks like a plural and stays as it is; give noun and nouns",
     }
 
 

@@ -200,7 +200,7 @@ def test_a_small_knowledge_base_gives_an_error() -> None:
     builder.add_attribute("a", "area", Quantity(3, "square kilometre"))
     with pytest.raises(GenerationError, match=r"yields \d+ different questions, not 1000"):
         list(generate(builder.build(), 1000, 0))
-    with pytest.raises(GenerationError, match="yields 0"):
+    with pytest.raises(GenerationError, match="yields no question"):
         list(generate(Builder().build(), 1, 0))
     with pytest.raises(KoplError, match="negative"):
         generate(builder.build(), -1, 0)

@@ -86,10 +86,12 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.usefixtures("small_blocks")
-def test_a_run_may_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [40, 30])
+def test_a_run_may_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """To what a run has that was to be as large from the beginning; also from within a block."""
     file, part = tmp_path / "q.jsonl", tmp_path / "q.jsonl.part"
     monkeypatch.setattr(module.Part, "finish", lambda self: None)
-    run(plan("world", 40), file)
+    run(plan("world", count), file)
     monkeypatch.undo()
     monkeypatch.setattr("generation.blocks.SIZE", 20)
     assert part.exists()
@@ -168,19 +170,51 @@ def test_a_killed_worker(tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
+    children = children_of(process, 3)  # two workers, one that counts them
+    os.kill(children[-1], signal.SIGKILL)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 2
+    assert "--resume" in error and "Traceback" not in error
+
+
+def test_a_killed_run_leaves_no_workers(tmp_path: Path) -> None:
+    arguments = ["generate", "--kb", "world", "-n", "4000", "--workers", "2", "--verify", "0"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kopl", *arguments, "-o", str(tmp_path / "q.jsonl")],
+        stderr=subprocess.DEVNULL,
+    )
+    children = children_of(process, 3)
+    time.sleep(1)
+    process.kill()
+    process.wait()
+    begin = time.monotonic()
+    while (left := [id for id in children if is_running(id)]) and time.monotonic() - begin < 30:
+        time.sleep(0.2)
+    for id in left:
+        os.kill(id, signal.SIGKILL)
+    assert not left
+
+
+def children_of(process: subprocess.Popen[Any], count: int) -> list[int]:
+    """The ids of a process's children, once there are so many."""
     children: list[int] = []
     begin = time.monotonic()
-    while len(children) < 3 and time.monotonic() - begin < 60:  # two workers, one that counts them
+    while len(children) < count and time.monotonic() - begin < 60:
         time.sleep(0.2)
         listed = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         if not listed.parent.exists():
             process.kill()
             pytest.skip("no list of processes on this system")
         children = [int(text) for text in listed.read_text().split()]
-    os.kill(children[-1], signal.SIGKILL)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 2
-    assert "--resume" in error and "Traceback" not in error
+    return children
+
+
+def is_running(id: int) -> bool:
+    """Whether there is such a process that has not ended."""
+    try:
+        return Path(f"/proc/{id}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("name", ["/dev/null", "folder"])
@@ -201,6 +235,18 @@ def test_a_knowledge_base_that_has_no_more(tmp_path: Path) -> None:
     with pytest.raises(GenerationError, match=r"yields \d+ different questions, not 100000"):
         run(Plan(str(tmp_path / "small.jsonl"), 100000, 1, QUICK), out)
     assert not out.exists() and (tmp_path / "q.jsonl.part").exists()
+
+
+def test_a_knowledge_base_that_has_nothing(tmp_path: Path) -> None:
+    """There is nothing to go on with, and nothing in the way of another run."""
+    write_lines(Builder().build(), tmp_path / "empty.jsonl")
+    with pytest.raises(GenerationError) as caught:
+        run(Plan(str(tmp_path / "empty.jsonl"), 10, 1, QUICK), tmp_path / "q.jsonl")
+    assert str(caught.value) == (
+        "the knowledge base yields no question with these rules and options; kopl kb info shows"
+        " what it holds"
+    )
+    assert [path.name for path in tmp_path.iterdir()] == ["empty.jsonl"]
 
 
 # --- forms -------------------------------------------------------------------------------------
@@ -372,9 +418,21 @@ def test_what_a_poor_knowledge_base_gave_can_be_had(lands_file: str, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--shard", "3/2"], ["--shard", "1"], ["--verify", "2"], ["--workers", "0"]]
+    ("option", "value", "message"),
+    [
+        ("--shard", "3/2", "a shard is I/N with I from 1 to N"),
+        ("--shard", "1", "a shard is I/N with I from 1 to N"),
+        ("--shard", "a/b", "a shard is I/N with I from 1 to N"),
+        ("--verify", "2", "a share is a number from 0 to 1"),
+        ("--zero", "none", "a share is a number from 0 to 1"),
+        ("--shares", "Count=many", "a share is a number above 0, up to 100"),
+        ("--workers", "0", "a number above 0 was expected"),
+    ],
 )
-def test_wrong_usage(arguments: list[str], tmp_path: Path) -> None:
+def test_wrong_usage(
+    option: str, value: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["generate", "--kb", "world", "-n", "3", "-o", str(tmp_path / "q"), *arguments])
+        main(["generate", "--kb", "world", "-n", "3", "-o", str(tmp_path / "q"), option, value])
     assert caught.value.code == 2
+    assert capsys.readouterr().err.endswith(f"error: argument {option}: {message}\n")

@@ -16,6 +16,7 @@ from generation.lexicon import (
     RelationWords,
     ValueWords,
 )
+from generation.lexicon.entries import guess_concept, guess_relation
 from kb import Date, Quantity, Value, Year
 
 
@@ -74,7 +75,9 @@ def test_values(value: Value, said: str) -> None:
     assert english.say(value) == said
 
 
-@pytest.mark.parametrize("name", ["United States", "Solomon Islands", "University of Oxford"])
+@pytest.mark.parametrize(
+    "name", ["United States", "Solomon Islands", "University of Oxford", "Ottoman Empire"]
+)
 def test_names_with_the(name: str) -> None:
     assert english.name_in_sentence(name) == f"the {name}"
     assert english.name_in_sentence("Norway") == "Norway"
@@ -99,6 +102,8 @@ def test_names_with_the(name: str) -> None:
         ("decays to", "forward", False, "that X decays to", "does X decay to"),
         ("place of birth", "backward", False, "that was born in X", "were born in X"),
         ("award received", "forward", False, "that X received", "did X receive"),
+        ("notable works", "backward", True, "whose notable works include X",
+         "have X as notable works"),
     ],
 )  # fmt: skip
 def test_relations(
@@ -111,6 +116,13 @@ def test_relations(
             words.do("X")
     else:
         assert words.do("X") == do
+
+
+def test_a_name_in_the_plural_is_its_plural() -> None:
+    assert guess_concept("films").nouns == "films"
+    assert guess_relation("notable works").nouns == "notable works"
+    assert guess_relation("created", "works").nouns == "works"
+    assert guess_relation("bus").nouns == "buses"
 
 
 def test_relations_as_facts() -> None:
