@@ -80,10 +80,12 @@ def read(text: str, *, base: str | None = None) -> Query:
     Raises QueryReadError with line and column for what is not SPARQL of the subset.
     """
     with deep_recursion():
-        return _Reader(text.removeprefix("\ufeff"), base).query()
+        return Reader(text.removeprefix("\ufeff"), base).query()
 
 
-class _Reader:
+class Reader:
+    """The tokens of a text and a method for each rule; dialects override rules."""
+
     def __init__(self, text: str, base: str | None) -> None:
         self._text = text
         self._bases = [base] if base else []

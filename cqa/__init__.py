@@ -1,0 +1,1 @@
+"""Complex queries over incomplete knowledge graphs: answering, sampling, hardness, evaluation."""

@@ -1,0 +1,1 @@
+"""Answering queries: one walk with exchangeable semirings."""

@@ -1,0 +1,1 @@
+"""Graphs of integer triples: the store, its files and readers."""

@@ -1,0 +1,1 @@
+"""Queries in the notations that people and programs write."""
