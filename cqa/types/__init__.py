@@ -1,0 +1,1 @@
+"""Query types: operator trees, query graphs, their forms and enumerations."""
