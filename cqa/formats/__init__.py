@@ -1,0 +1,1 @@
+"""Sampled queries as files."""

@@ -1,0 +1,149 @@
+"""Files and folders of sampled queries, in any of the forms that others use.
+
+- "jsonl": JSON lines (`cqa.formats.json_lines`), what everything else here is made of;
+- "betae": a folder of BetaE's pickles (`cqa.formats.betae`);
+- "efo1": a folder of EFO-1-QA's tables (`cqa.formats.efo1`);
+- "efok": a folder of EFOk-CQA's JSON (`cqa.formats.efok`);
+- "parquet": a folder with a data card, or one file that ends so (`cqa.formats.parquet`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from cqa.errors import QueryError
+from cqa.formats import betae as formats_betae
+from cqa.formats import efo1 as formats_efo1
+from cqa.formats import efok as formats_efok
+from cqa.formats import json_lines as formats_json
+from cqa.formats import parquet as formats_parquet
+from cqa.formats.parquet import Origin
+from cqa.query import Query
+from cqa.sampling.options import SamplingError
+from cqa.sampling.sample import Kind, Sample
+from kb.errors import KoplError, ReadError, WriteError
+
+FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
+SPLITS = ("train", "valid", "test")
+
+
+def format_named(path: Path | str) -> str:
+    """The format that a name's ending says: Parquet, else JSON lines."""
+    return "parquet" if Path(path).suffix == ".parquet" else "jsonl"
+
+
+def is_folder(path: Path, format: str) -> bool:
+    """Whether a format is written as a folder."""
+    return format in ("betae", "efo1", "efok") or (
+        format == "parquet" and path.suffix != ".parquet"
+    )
+
+
+def check_target(path: Path, format: str, split: str) -> None:
+    """Raise KoplError before any work for what cannot be written at its end."""
+    if format not in FORMATS:
+        raise KoplError(f"there is no format {format!r}; give one of {', '.join(FORMATS)}")
+    if format == "parquet":
+        formats_parquet.packages()
+    if format == "efo1" and split == "train":
+        raise SamplingError("EFO-1-QA's tables hold queries with hard answers; train has none")
+    if not is_folder(path, format):
+        if path.exists() and not path.is_file():
+            raise WriteError(f"{path}: cannot be written: it is no ordinary file; '-' streams")
+    elif path.exists() and not path.is_dir():
+        raise WriteError(f"{path}: cannot be written: it is no folder, which {format} needs")
+
+
+def check_kind(kind: Kind, format: str) -> None:
+    """Raise SamplingError for a type whose queries the format cannot hold."""
+    graph = isinstance(kind.shape, Query)
+    if format in ("betae", "efo1") and graph:
+        raise SamplingError(f"{kind.formula}: {format} holds operator trees only; take efok")
+    if format in ("efo1", "efok") and "/" in kind.id:
+        raise SamplingError(f"{kind.id} is no name of a file")
+    try:
+        if format == "efok":
+            formats_efok.check(kind.shape)
+        elif not isinstance(kind.shape, Query) and format in ("betae", "efo1"):
+            (formats_betae if format == "betae" else formats_efo1).check(kind.shape)
+    except QueryError as error:
+        raise SamplingError(f"{kind.formula}: {format} cannot hold it: {error}") from None
+
+
+def write_samples(
+    path: Path | str,
+    samples: Iterable[Sample],
+    format: str | None = None,
+    split: str = "test",
+    origin: Origin | None = None,
+) -> None:
+    """Write the queries of a split in a format; without one the name's ending says it.
+
+    ``origin`` is told in the data card of a Parquet folder. Raises WriteError, and QueryError for a
+    query that the format cannot hold.
+    """
+    path, format = Path(path), format or format_named(path)
+    check_target(path, format, split)
+    if format == "betae":
+        formats_betae.write_pickles(path, samples, split)
+    elif format == "efo1":
+        formats_efo1.write_tables(path, samples)
+    elif format == "efok":
+        formats_efok.write_objects(path, samples, split)
+    elif format == "jsonl":
+        formats_json.write_lines(path, samples)
+    elif is_folder(path, format):
+        formats_parquet.write_folder(path, samples, split, origin)
+    else:
+        formats_parquet.write_table(path, samples)
+
+
+def read_samples(
+    path: Path | str, format: str | None = None, split: str = "test"
+) -> Iterator[Sample]:
+    """The queries of a split; the format is found by what is there when it is None.
+
+    JSON lines, one Parquet file and EFO-1-QA's tables hold one split, whichever it is. Raises
+    ReadError, with file and place, for what cannot be read.
+    """
+    path = Path(path)
+    if format is not None and format not in FORMATS:
+        raise KoplError(f"there is no format {format!r}; give one of {', '.join(FORMATS)}")
+    if not path.exists():
+        raise ReadError("there is no such file or folder", source=str(path))
+    format = format or _format_of(path, split)
+    if is_folder(path, format) != path.is_dir():
+        what = "a folder" if is_folder(path, format) else "a file"
+        raise ReadError(f"{what} was expected for the format {format}", source=str(path))
+    if format == "betae":
+        return formats_betae.read_pickles(path, split)
+    if format == "efo1":
+        return formats_efo1.read_tables(path)
+    if format == "efok":
+        return formats_efok.read_objects(path, split)
+    if format == "jsonl":
+        return formats_json.read_lines(path)
+    if path.is_dir():
+        files = formats_parquet.split_files(path, split)
+        if not files:
+            raise ReadError(f"holds no Parquet file of {split}", source=str(path))
+        return (sample for file in files for sample in formats_parquet.read_table(file))
+    return formats_parquet.read_table(path)
+
+
+def _format_of(path: Path, split: str) -> str:
+    if path.is_file():
+        return format_named(path)
+    if (path / formats_efo1.TYPES).exists():
+        return "efo1"
+    if (path / formats_betae.files(split)["queries"]).exists():
+        return "betae"
+    if any(path.glob("*_EFOX_qaa.json")):
+        return "efok"
+    if any((path / "data").glob("*.parquet")):
+        return "parquet"
+    raise ReadError(
+        f"holds no queries of {split} in a format known here ({', '.join(FORMATS)})",
+        source=str(path),
+    )

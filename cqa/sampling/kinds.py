@@ -1,0 +1,118 @@
+"""The types that a run samples, from the words of a user: families, names and formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from cqa.errors import FormulaError, QueryError
+from cqa.query import Query
+from cqa.sampling.graphs import GraphSampler
+from cqa.sampling.options import Options, SamplingError
+from cqa.sampling.plan import plan_of
+from cqa.sampling.sample import Kind
+from cqa.sampling.source import Source
+from cqa.sampling.steps import check_type
+from cqa.sampling.trees import TreeSampler
+from cqa.types.efok_text import read_formula, write_formula
+from cqa.types.normal import to_form
+from cqa.types.registry import FAMILIES, SPACES, GraphType, TreeType, by_name, types
+from cqa.types.tree import Tree
+from kb.stream import read_text
+
+Sampler = TreeSampler | GraphSampler
+
+
+def sampler(kind: Kind, source: Source, options: Options | None = None) -> Sampler:
+    """What draws queries of a type; its ``attempt`` gives one, or None.
+
+    Raises SamplingError and QueryError for a type that cannot be grounded.
+    """
+    if isinstance(kind.shape, Tree):
+        return TreeSampler(kind, source, options)
+    return GraphSampler(kind, source, options)
+
+
+def kinds(texts: Iterable[str], form: str | None = None) -> list[Kind]:
+    """The types of some words, each once, in the order given.
+
+    A word is a family (efo1, efok, betae, or a space as efok:paper), one type of a family
+    (efo1:type0012), a name (2i, pni, 2u-DM), a formula of operators or of a query graph, or @FILE
+    with one of these a line (only what stands before the first tab counts, so that listings of
+    types do). Grounded operator trees are written in the ``form``, whatever they are drawn as.
+
+    Raises SamplingError, QueryError and FormulaError for what is no type, ReadError for a file.
+    """
+    found: dict[str, Kind] = {}
+    for number, text in enumerate(_words(texts), 1):
+        for kind in _kinds(text, number, form):
+            other = found.setdefault(kind.id, kind)
+            if other.formula != kind.formula or other.shape != kind.shape:
+                raise SamplingError(
+                    f"two types are called {kind.id}: {other.formula} and {kind.formula}; sample"
+                    " the families one by one"
+                )
+    if not found:
+        raise SamplingError("no type is given")
+    for kind in found.values():
+        try:
+            if isinstance(kind.shape, Tree):
+                plan_of(kind.shape)
+            else:
+                check_type(kind.shape)
+        except QueryError as error:
+            raise SamplingError(f"{kind.formula}: {error}") from None
+    return list(found.values())
+
+
+def _words(texts: Iterable[str]) -> Iterator[str]:
+    for text in texts:
+        if not text.startswith("@"):
+            yield text
+            continue
+        for line in read_text(text[1:]).splitlines():
+            if word := line.partition("\t")[0].strip():
+                yield word
+
+
+def _kinds(text: str, number: int, form: str | None) -> Iterator[Kind]:
+    family, _, part = text.partition(":")
+    if family in FAMILIES:
+        space = part if part in SPACES else None
+        rows = types(family, space=space) if family == "efok" else types(family)
+        if family == "efok" and form is not None:
+            raise QueryError("forms are of operator trees; query graphs (efok) have none")
+        chosen = [row for row in rows if part in ("", space, row.id)]
+        if not chosen:
+            raise SamplingError(f"{family} has no type {part!r}; it has {rows[0].id} to"
+                                f" {rows[-1].id}")  # fmt: skip
+        for row in chosen:
+            yield _kind(row, row.id, form)
+        return
+    if "|" in text:
+        # A union of query graphs, which the registry does not name.
+        try:
+            shape = read_formula(text)
+        except FormulaError as error:
+            raise SamplingError(f"{text}: {error}") from None
+        yield Kind(f"formula{number}", write_formula(shape), shape)
+        return
+    try:
+        row = by_name(text)
+    except FormulaError as error:
+        raise SamplingError(f"{text}: {error}") from None
+    named = "(" not in text
+    yield _kind(row, text if named else row.id or f"formula{number}", form)
+
+
+def _kind(row: TreeType | GraphType, name: str, form: str | None) -> Kind:
+    if isinstance(row, GraphType):
+        shape = row.query
+        formula = write_formula(shape)
+        return Kind(name, formula, _plain(shape, formula))
+    formula = row.formula if form is None else to_form(row.tree, form).formula
+    return Kind(name, formula, row.tree, form)
+
+
+def _plain(shape: Query, formula: str) -> Query:
+    """The query graph as it is read back from its formula."""
+    return shape if read_formula(formula) == shape else read_formula(formula)

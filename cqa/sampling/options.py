@@ -1,0 +1,75 @@
+"""What is asked of sampled queries: how they are drawn, how many answers, what negations do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kb.errors import KoplError
+
+RELATIONS = ("uniform", "onward", "links")
+NEGATIONS = ("answers", "assignments")
+
+# Queries of several free variables have at most so many answers for each hard one that they may
+# have: EFOk-CQA's program, too, draws on above three times that.
+MANY = 3
+
+
+class SamplingError(KoplError):
+    """Queries that cannot be sampled as asked for."""
+
+    kind = "sampling"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How queries are drawn, and which are kept.
+
+    ``relations``: which of the relations that enter an entity is drawn: each alike ("uniform"); the
+    same, but never the inverse of the one just drawn, so that no path goes straight back, as in
+    BetaE's program ("onward"); or each link alike, which weights relations by their degree
+    ("links").
+
+    ``least`` and ``most``: the numbers of hard answers of a kept query, ``most`` for each free
+    variable (for queries of train, whose answers are all easy: of its answers). ``answers``: the
+    most answers on the full graph for each free variable; None: any number of entities, but `MANY`
+    times ``most`` for each of several free variables, whose tuples would multiply.
+
+    ``negations``: what the deletion of a negated part must change: the "answers", or the
+    "assignments" of all variables of the conjunction (as EFOk-CQA asks). None: the former for
+    operator trees, the latter for query graphs.
+
+    ``relation_share`` and ``anchor_share``: no relation (in either direction), no anchor is in more
+    than this share of a type's queries.
+    """
+
+    relations: str = "uniform"
+    least: int = 1
+    most: int = 100
+    answers: int | None = None
+    negations: str | None = None
+    relation_share: float | None = None
+    anchor_share: float | None = None
+
+    def __post_init__(self) -> None:
+        for value, known, what in (
+            (self.relations, RELATIONS, "way to draw relations"),
+            (self.negations, (None, *NEGATIONS), "effect of a negation"),
+        ):
+            if value not in known:
+                shown = ", ".join(filter(None, known))
+                raise SamplingError(f"there is no {what} {value!r}; choose of {shown}")
+        if self.least < 1 or self.most < self.least:
+            raise SamplingError(
+                f"a query has 1 hard answer or more: {self.least} to {self.most} is no range"
+            )
+        if self.answers is not None and self.answers < self.least:
+            raise SamplingError(f"{self.answers} answers are fewer than {self.least} hard ones")
+        for share in (self.relation_share, self.anchor_share):
+            if share is not None and not 0 < share <= 1:
+                raise SamplingError(f"a share lies above 0 and is at most 1, not {share}")
+
+    def limit(self, free: int) -> int | None:
+        """The most answers on the full graph of a query with so many free variables."""
+        if self.answers is not None:
+            return self.answers * free
+        return MANY * self.most * free if free > 1 else None
