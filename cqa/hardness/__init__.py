@@ -1,0 +1,1 @@
+"""What (query, answer) pairs reduce to once known links are used."""
