@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("kb", "kopl", "generation", "parsers")
+PACKAGES = ("kb", "kopl", "generation", "parsers", "cqa")
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +61,7 @@ def test_the_wheel_contains_what_the_packages_read(wheel: zipfile.ZipFile) -> No
 
 def test_kb_kopl_and_generation_import_without_heavy_packages() -> None:
     script = (
-        "import sys, kb, kopl, kopl.executor, generation, generation.pipeline, parsers\n"
+        "import sys, kb, kopl, kopl.executor, generation, generation.pipeline, parsers, cqa\n"
         "heavy = {'torch', 'transformers', 'datasets', 'accelerate', 'pandas', 'lark'}\n"
         "print(*sorted(heavy & set(sys.modules)))"
     )
@@ -79,6 +79,7 @@ def test_imports_point_down() -> None:
         "kopl": {"kb", "kopl"},
         "generation": {"kb", "kopl", "generation"},
         "parsers": {"kb", "kopl", "parsers"},
+        "cqa": {"kb", "kopl", "cqa"},
     }
     # The entry point of `python train.py` composes packages, as a script does.
     scripts = {"parsers/training_run.py"}

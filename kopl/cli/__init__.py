@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "data": ("generation.command_data", "convert and check question sets"),
     "paraphrase": ("generation.command_paraphrase", "paraphrase questions, by people or a model"),
     "ask": ("parsers.command", "answer a question with a trained parser"),
+    "cqa": ("cqa.command", "logical queries over incomplete graphs"),
 }
 
 

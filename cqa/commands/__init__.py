@@ -1,0 +1,1 @@
+"""The actions of ``kopl cqa``, one module for each."""

@@ -1,0 +1,1 @@
+"""Reasoners, their metrics and reports."""
