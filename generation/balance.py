@@ -56,7 +56,8 @@ class Balance:
     """Keeps count of what was drawn in a block; draws the strategy and, now and then, a function.
 
     ``size`` is how many questions the block is to have, ``shares`` the percents of the strategies,
-    ``short`` the share of programs of up to three calls, ``zero`` that of 0 among the counts.
+    ``short`` the share of programs of up to three calls, ``zero`` that of 0 among the counts,
+    ``least`` the number of calls that every program has at least.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Balance:
         shares: Mapping[str, float] = SHARES,
         short: float = 1.0,
         zero: float = 0.0,
+        least: int = 0,
     ) -> None:
         self._random, self._size = random, size
         self._rules: dict[str, list[Rule]] = {}
@@ -76,7 +78,7 @@ class Balance:
             if rule.height <= levels:
                 self._rules.setdefault(rule.strategy, []).append(rule)
         self._shares = {name: shares.get(name, 10.0) for name in self._rules}
-        self._short, self._zero = short, zero
+        self._short, self._zero, self._least = short, zero, least
         self._kept = self._of_short = self._of_zero = 0
         self._of: Counter[str] = Counter()
         self._used: Counter[Function] = Counter()
@@ -121,15 +123,16 @@ class Balance:
             rare = None
         if rare is not None:
             everywhere = [rule for rules in self._rules.values() for rule in rules]
-            yield Order([rule for rule in everywhere if rare in rule.reach], rare)
+            leading = [rule for rule in everywhere if rare in rule.reach]
+            yield Order(leading, rare, least=self._least)
         while self._rules:
             name = self._behind(list(self._rules))
             counting = [r for r in self._rules[name] if _root(r) is COUNT]
             if counting and self._of_zero < self._zero * self._of[name]:
-                yield Order(counting, nothing=True)
-            if self._of_short >= self._short * (self._kept + 1):
+                yield Order(counting, nothing=True, least=self._least)
+            if self._least <= SHORT and self._of_short >= self._short * (self._kept + 1):
                 yield Order(self._rules[name], least=SHORT + 1)
-            yield Order(self._rules[name])
+            yield Order(self._rules[name], least=self._least)
             del self._rules[name]
 
     def _behind(self, names: Sequence[str]) -> str:

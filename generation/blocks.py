@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from random import Random
 
-from generation.balance import SHARES, Balance, Order
+from generation.balance import SHARES, SHORT, Balance, Order
 from generation.choices import Choices
 from generation.grammar import Grammar, bundled
 from generation.judge import Judge
@@ -40,16 +40,17 @@ SHORT_PATIENCE = 20
 class Options:
     """What a run of the generator is like, besides its seed.
 
-    ``levels`` bounds how many rules may follow one another (8: descriptions of two hops), ``calls``
-    how many calls a program may have. ``shares`` are percents of asking strategies in place of the
-    paper's, ``short`` is the share of programs of up to three calls (where there are others),
-    ``zero`` that of 0 among the counts.
+    ``levels`` bounds how many rules may follow one another (8: descriptions of two hops), ``least``
+    and ``calls`` how many calls a program has. ``shares`` are percents of asking strategies in
+    place of the paper's, ``short`` is the share of programs of up to three calls (where there are
+    others), ``zero`` that of 0 among the counts.
     ``canonical`` words every question in the paper's single form. ``clauses=False`` keeps questions
     with clauses that change nothing. ``sparql``: whether queries are written. ``verify`` is the
     share of the queries that are run on an engine and compared.
     """
 
     levels: int = 8
+    least: int = 1
     calls: int = 20
     shares: tuple[tuple[str, float], ...] = ()
     short: float = 0.15
@@ -95,7 +96,7 @@ class Maker:
         balance = Balance(
             self.grammar, random, levels=self.options.levels, size=SIZE,
             shares={**SHARES, **dict(self.options.shares)},
-            short=self.options.short, zero=self.options.zero,
+            short=self.options.short, zero=self.options.zero, least=self.options.least,
         )  # fmt: skip
         for place in range(SIZE):
             self._sampler.operators = balance.operators()
@@ -112,8 +113,8 @@ class Maker:
         """An example that is as ordered, or None when the patience is over."""
         weights = [rule.weight for rule in order.rules]
         random = self._sampler.random
-        special = order != Order(order.rules)
-        for _ in range(SHORT_PATIENCE if special else PATIENCE):
+        special = order != Order(order.rules, least=self.options.least)
+        for _ in range(SHORT_PATIENCE if special else PATIENCE * max(1, order.least - SHORT)):
             (rule,) = random.choices(order.rules, weights)
             try:
                 derivation = self._sampler.sample(

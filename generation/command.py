@@ -71,6 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f" {usual.levels})",
     )  # fmt: skip
     parser.add_argument(
+        "--least", type=positive, default=usual.least, metavar="N",
+        help="how many calls every program has at least; with more --levels, deep questions",
+    )  # fmt: skip
+    parser.add_argument(
         "--calls", type=positive, default=usual.calls, metavar="N",
         help=f"how many calls a program may have (default: {usual.calls})",
     )  # fmt: skip
@@ -135,6 +139,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
     """The generator's options, as the arguments give them."""
     return Options(
         levels=arguments.levels,
+        least=arguments.least,
         calls=arguments.calls,
         shares=arguments.shares,
         short=arguments.short,

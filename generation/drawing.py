@@ -65,7 +65,8 @@ class Scope:
     """What the variables and non-terminals of one rule became so far.
 
     ``single`` are the non-terminals that must give one entity. ``spares`` are parts that rules
-    tried before had drawn in vain, ``taken`` the parts of this one.
+    tried before had drawn in vain, ``taken`` the parts of this one. ``least`` is how many calls the
+    rule's program must have yet, ``open`` how many of its parts are to come.
     """
 
     words: dict[str, Words] = field(default_factory=dict)
@@ -73,6 +74,19 @@ class Scope:
     single: frozenset[str] = frozenset()
     spares: list[Spare] = field(default_factory=list)
     taken: list[Spare] = field(default_factory=list)
+    least: int = 0
+    open: int = 0
+
+    def begin(self, *, own: int, parts: int) -> None:
+        """Take note of the rule: how many calls of its own it has, and how many parts."""
+        self.least, self.open = self.least - own, parts
+
+    def least_of_next(self) -> int:
+        """How many calls the next part must have: the last one makes up for all that is missing.
+
+        Conditions stand in front, and what goes on behind them.
+        """
+        return max(0, self.least) if self.open <= 1 else 0
 
     def spare(self, left: str, want: Want) -> tuple[Derivation, Drawn] | None:
         """A part for a left side that was drawn in vain, and not taken yet, for as much or more."""
@@ -89,6 +103,7 @@ class Scope:
 
     def take(self, symbol: Symbol, want: Want, derivation: Derivation, drawn: Drawn) -> Drawn:
         """Use a part for a non-terminal."""
+        self.least, self.open = self.least - drawn.call.size, self.open - 1
         self.parts[symbol.name] = derivation
         self.taken.append((symbol.left, want, derivation, drawn))
         return drawn

@@ -80,11 +80,9 @@ class Sampler:
         self._wanted: Function | None = None
         # How likely the operators are.
         self.operators = OPERATORS
-        # How many calls the next part must have at least.
-        self._least = 0
         # Whether a part is still to be drawn so that it gives nothing.
         self.nothing = False
-        self._steps = 0
+        self._steps, self._most_steps = 0, MOST_STEPS
 
     def sample(
         self, rule: Rule, wanted: Function | None = None, *, nothing: bool = False, least: int = 0
@@ -96,9 +94,11 @@ class Sampler:
         ``least`` is how many calls the program shall have at least.
         """
         self._outcomes.clear()
-        self._wanted, self._steps, self.nothing, self._least = wanted, 0, nothing, least
+        self._wanted, self._steps, self.nothing = wanted, 0, nothing
+        self._most_steps = MOST_STEPS * max(1, least - MOST_STEPS // 15)
         try:
-            found, _ = self._derive(rule, Want(budget=self.levels), Scope(single=rule.single))
+            scope = Scope(single=rule.single, least=least)
+            found, _ = self._derive(rule, Want(budget=self.levels), scope)
         except _GiveUp:
             raise NoDraw from None
         if self._wanted is not None or self.nothing or found.program.size < least:
@@ -158,35 +158,35 @@ class Sampler:
         return part
 
     def _expand(self, symbol: Symbol, scope: Scope, want: Want) -> Drawn:
-        single = symbol.name in scope.single
+        single, least = symbol.name in scope.single, scope.least_of_next()
         plain = self._wanted is None and not self.nothing
         found = scope.spare(symbol.left, want) if plain else None
-        if found is not None and found[1].call.size >= self._least and self._fits(found[1], single):
-            self._least = 0
+        if found is not None and self._fits(found[1], single, least):
             return scope.take(symbol, want, *found)
-        wanted, nothing, least = self._wanted, self.nothing, self._least
+        wanted, nothing = self._wanted, self.nothing
         has = -1 if want.target is None else self._haves[want.target]
         rules, weights = self._rules(symbol.left, want.budget, wanted, has)
         spares: list[Spare] = []
         while rules:
             (rule,) = self.random.choices(rules, weights)
-            inner = Scope(single=rule.single, spares=spares)
+            inner = Scope(single=rule.single, spares=spares, least=least)
             try:
                 derivation, drawn = self._derive(rule, want, inner)
-                if drawn.call.size >= least and self._fits(drawn, single):
-                    self._least = 0
+                if self._fits(drawn, single, least):
                     return scope.take(symbol, want, derivation, drawn)
             except NoDraw:
                 pass
-            self._wanted, self.nothing, self._least = wanted, nothing, least
+            self._wanted, self.nothing = wanted, nothing
             # What a rule that failed had drawn already may do for another one.
             spares = [*spares, *inner.taken]
             rules = [other for other in rules if other is not rule]
             weights = [other.weight for other in rules]
         raise NoDraw
 
-    def _fits(self, drawn: Drawn, single: bool) -> bool:
-        """Whether a part gives one element, where the rule speaks of it as of one."""
+    def _fits(self, drawn: Drawn, single: bool, least: int) -> bool:
+        """Whether a part has enough calls, and gives one element where the rule speaks of one."""
+        if drawn.call.size < least:
+            return False
         return not single or drawn.call.function not in LOCATING or self.size(drawn.call) == 1
 
     def _rules_of(
@@ -207,14 +207,12 @@ class Sampler:
 
     def _derive(self, rule: Rule, want: Want, scope: Scope) -> tuple[Derivation, Drawn]:
         self._steps += 1
-        if self._steps > MOST_STEPS:
+        if self._steps > self._most_steps:
             raise _GiveUp
         own = tuple(functions(rule.program))
         if self._wanted in own:
             self._wanted = None
-        if self._least:  # the first part makes up for what the others, one call each, do not
-            others = sum(1 for _ in symbols(rule.program)) - 1
-            self._least = max(0, self._least - len(own) - others)
+        scope.begin(own=len(own), parts=sum(1 for _ in symbols(rule.program)))
         below = Want(want.target, want.form, want.qualified, want.budget - 1, want.path)
         drawn = self.draw(rule.program, scope, below)
         person = drawn.target in self.pools.person

@@ -77,6 +77,8 @@ def test_programs_keep_to_the_number_of_calls(world: KnowledgeBase) -> None:
     assert max(example.program.size for example in made) == 5
 
 
-def test_deep_programs_come(world: KnowledgeBase) -> None:
-    made = list(Maker(world, options=Options(sparql=False, levels=14)).block(4, 0))
-    assert max(example.program.size for example in made) >= 12
+def test_deep_programs_come_when_asked_for(world: KnowledgeBase) -> None:
+    maker = Maker(world, options=Options(sparql=False, levels=14, least=8))
+    made = list(islice(maker.block(4, 0), 40))
+    assert min(example.program.size for example in made) == 8
+    assert max(example.program.size for example in made) >= 11

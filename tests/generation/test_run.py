@@ -26,7 +26,7 @@ from generation.pipeline import GenerationError
 from generation.run import Plan, run
 from generation.stats import Statistics
 from generation.workers import Worker
-from kb import Builder, Quantity, load, write_lines
+from kb import Builder, KnowledgeBase, Quantity, load, write_lines
 from kb.errors import KoplError, ReadError, WriteError
 from kopl.cli import main
 
@@ -436,3 +436,19 @@ def test_wrong_usage(
         main(["generate", "--kb", "world", "-n", "3", "-o", str(tmp_path / "q"), option, value])
     assert caught.value.code == 2
     assert capsys.readouterr().err.endswith(f"error: argument {option}: {message}\n")
+
+
+def test_all_queries_cannot_be_compared_without_an_engine(
+    tmp_path: Path, world: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kopl.sparql.engines.oxigraph import Oxigraph
+    from kopl.sparql.errors import MissingPackageError
+
+    def missing(*_: object, **__: object) -> None:
+        raise MissingPackageError("pyoxigraph is not installed")
+
+    monkeypatch.setattr(Oxigraph, "of", missing)
+    plan = Plan("world", 5, 1, Options(verify=1.0))
+    with pytest.raises(MissingPackageError):
+        run(plan, tmp_path / "out.jsonl", kb=world)
+    assert run(Plan("world", 5, 1, Options(verify=0.5)), tmp_path / "out.jsonl", kb=world).kept == 5
