@@ -1,4 +1,8 @@
-"""Score a trained parser: ``python eval.py RUN [--data FILE] [--kb KB] [--split PART]``."""
+"""Score trained parsers: ``python eval.py RUN [RUN …] [--data FILE] [--kb KB] [--split PART]``.
+
+Prints execution accuracy as in Tables 5 and 9 of the paper and by program length, how far the
+predictions get, calibration, and, of several runs, their paired differences.
+"""
 
 from __future__ import annotations
 
@@ -6,81 +10,114 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from kb import KnowledgeBase, KoplError, ReadError
-from kb.progress import ProgressBar
+from kb import KnowledgeBase, KoplError
 from kopl.cli.common import positive
-from kopl.example import read_examples
 
 os.environ.setdefault("GOMP_SPINCOUNT", "1000")
 
+GUIDED_BEAMS = 4
+ERRORS = 30
+
 
 def main() -> int:
-    """Read the arguments and score the run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("run", type=Path, metavar="RUN", help="the folder of a trained run")
+    """Read the arguments and score the runs."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="the folders of trained runs"
+    )
     parser.add_argument("--data", type=Path, metavar="FILE", help="examples (JSON lines or list)")
-    parser.add_argument("--kb", metavar="KB", help="where the run's knowledge base is now")
+    parser.add_argument("--kb", metavar="KB", help="where the runs' knowledge base is now")
     parser.add_argument(
         "--split", choices=("train", "valid", "test"), default="test",
         help="which of the run's own questions, when no --data is given (default: test)",
     )  # fmt: skip
-    parser.add_argument("--beams", type=positive, default=1, metavar="N", help="default: greedy")
+    parser.add_argument(
+        "--beams", type=positive, metavar="N",
+        help=f"default: 1 (greedy), with --execution-guided {GUIDED_BEAMS}",
+    )  # fmt: skip
     parser.add_argument(
         "--unconstrained", action="store_true", help="let the model write what may not be a program"
     )
-    parser.add_argument("--json", action="store_true", help="print the scores as one JSON object")
+    parser.add_argument(
+        "--execution-guided", action="store_true",
+        help="of the beam, take the first program that has exactly one answer",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
     parser.add_argument("--predictions", type=Path, metavar="FILE", help="write JSON lines")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at")
+    parser.add_argument(
+        "--errors", type=positive, default=ERRORS, metavar="N",
+        help=f"how many errors of each run --html shows (default: {ERRORS})",
+    )  # fmt: skip
     arguments = parser.parse_args()
-    data = arguments.data or arguments.run / f"{arguments.split}.jsonl"
+    beams = arguments.beams or (GUIDED_BEAMS if arguments.execution_guided else 1)
+    if arguments.execution_guided and beams == 1:
+        parser.error("--execution-guided chooses among several programs; give --beams 2 or more")
+    if arguments.data:
+        files = [arguments.data] * len(arguments.runs)
+    else:
+        files = [run / f"{arguments.split}.jsonl" for run in arguments.runs]
     score(
-        arguments.run, data, kb=arguments.kb, json_output=arguments.json,
-        predictions=arguments.predictions, beams=arguments.beams,
-        constrained=not arguments.unconstrained,
+        arguments.runs, files, kb=arguments.kb, beams=beams,
+        constrained=not arguments.unconstrained, guided=arguments.execution_guided,
+        json_output=arguments.json, predictions=arguments.predictions, html=arguments.html,
+        errors=arguments.errors,
     )  # fmt: skip
     return 0
 
 
 def score(
-    run: Path, data: Path, *, kb: KnowledgeBase | str | None = None, json_output: bool,
-    predictions: Path | None = None, beams: int = 1, constrained: bool = True,
+    runs: Path | Sequence[Path], data: Path | Sequence[Path], *,
+    kb: KnowledgeBase | str | None = None, beams: int = 1, constrained: bool = True,
+    guided: bool = False, json_output: bool = False, predictions: Path | None = None,
+    html: Path | None = None, errors: int = ERRORS,
 ) -> None:  # fmt: skip
-    """Evaluate the best network of a run on a file of examples and print the report."""
-    try:
-        import torch
+    """Evaluate the best networks of runs, each on its file of examples; print and write it all.
 
-        from parsers.evaluation import evaluate
-        from parsers.parser import Parser
-        from parsers.tables import print_report
+    Raises KoplError for runs, examples or outputs that are wrong, before anything is computed.
+    """
+    try:
+        from parsers.report import write_predictions
+        from parsers.report_html import write_html
+        from parsers.report_runs import check_output, compare
+        from parsers.report_tables import print_report
+        from parsers.scoring_confidence import Decoding
     except ImportError as error:
         sys.exit(f"eval.py: {error}; install what it needs with: pip install -e '.[train]'")
-    parser = Parser.load(run, kb)
-    torch.set_num_threads(parser.settings.threads)
-    examples = list(read_examples(data))
-    if not examples:
-        raise ReadError("there are no examples", source=str(data))
-    with ProgressBar("evaluating", len(examples)) as bar:
-        report = evaluate(
-            parser.model, examples, parser.description.answers, bar.advance,
-            beams=beams, constrained=constrained,
-        )  # fmt: skip
+    folders = [runs] if isinstance(runs, Path) else list(runs)
+    files = [data] if isinstance(data, Path) else list(data)
+    for path in (predictions, html):
+        if path:
+            check_output(path, files)
+    decoding = Decoding(beams, constrained, guided)
+    comparison, shown = compare(
+        folders, files, kb=kb, decoding=decoding, errors=errors if html else 0
+    )
     if predictions:
-        from kb.stream import writing
-
-        with writing(predictions) as file:
-            for one in report.judged:
-                file.write(json.dumps(one.to_json(), ensure_ascii=False) + "\n")
+        write_predictions(predictions, comparison)
+    if html:
+        write_html(html, comparison, shown)
     if json_output:
-        print(json.dumps(report.to_json()))
+        print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:
-        print_report(report, str(run))
+        print_report(comparison)
 
 
 if __name__ == "__main__":
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     try:
-        sys.exit(main())
+        status = main()
+        sys.stdout.flush()
+        sys.exit(status)
     except KoplError as error:
         sys.exit(f"eval.py: {error}")
+    except BrokenPipeError:
+        # Its reader went away, as in `eval.py … | head`: leave nothing to be flushed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

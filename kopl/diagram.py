@@ -40,9 +40,16 @@ def _rows(call: Call, step: TraceStep | None) -> list[str]:
     if call.arguments:
         rows.append(" · ".join(call.arguments))
     if step is not None:
-        more = ", …" if step.count > SHOWN else ""
-        rows.append(f"{step.count}: {', '.join(step.shown[:SHOWN])}{more}" if step.count else "0")
+        rows.append(values_given(step))
     return rows
+
+
+def values_given(step: TraceStep) -> str:
+    """How many values a call gave, and the first of them: ``12: Oslo, Bergen, Hamar, …``."""
+    if not step.count:
+        return "0"
+    more = ", …" if step.count > SHOWN else ""
+    return f"{step.count}: {', '.join(step.shown[:SHOWN])}{more}"
 
 
 def _escape_mermaid(text: str) -> str:

@@ -66,6 +66,46 @@ def fit_temperature(
     return _lowest(lambda temperature: float(np.logaddexp(0.0, -signs / temperature).mean()))
 
 
+def calibrated_sequences(
+    probabilities: Sequence[float] | Floats, temperature: float
+) -> Floats:  # fmt: skip
+    """The probabilities of whole texts at a temperature: their logarithms divided by it.
+
+    Above 1 they rise towards 1: a text of many tokens has a small probability even where each
+    token is likely. Their order stays. Raises CalibrationError for what is no probability.
+    """
+    if not temperature > 0:
+        raise CalibrationError(f"a temperature must be above 0, not {temperature}")
+    found: Floats = np.exp(_logs(_probabilities(probabilities)) / temperature)
+    return found
+
+
+def fit_temperature_of_sequences(
+    probabilities: Sequence[float] | Floats, correct: Sequence[bool] | npt.NDArray[np.bool_]
+) -> float:
+    """The temperature at which `calibrated_sequences` best explains which texts are correct.
+
+    Raises CalibrationError when there is nothing to fit, or the lengths differ.
+    """
+    values, hits = _pairs(probabilities, correct)
+    logs = _logs(values)
+
+    def loss(temperature: float) -> float:
+        scaled = np.minimum(logs / temperature, -1e-12)
+        return -float(np.where(hits, scaled, np.log(-np.expm1(scaled))).mean())
+
+    return _lowest(loss)
+
+
+def log_loss(
+    confidences: Sequence[float] | Floats, correct: Sequence[bool] | npt.NDArray[np.bool_]
+) -> float:
+    """The mean negative logarithm of the confidence in what came true; 0 is best."""
+    values, hits = _pairs(confidences, correct)
+    inside = np.clip(values, 1e-12, 1 - 1e-12)
+    return -float(np.where(hits, np.log(inside), np.log1p(-inside)).mean())
+
+
 def fit_temperature_of_lists(
     scores: Sequence[Sequence[float]], right: Sequence[int | None]
 ) -> float:
@@ -167,6 +207,11 @@ def _log_odds(values: Floats) -> Floats:
     # Certainty would be infinite; no fit could ever leave it.
     inside = np.clip(values, 1e-12, 1 - 1e-12)
     found: Floats = np.log(inside) - np.log1p(-inside)
+    return found
+
+
+def _logs(values: Floats) -> Floats:
+    found: Floats = np.log(np.clip(values, 1e-300, 1 - 1e-12))
     return found
 
 

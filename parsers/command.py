@@ -5,11 +5,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
 from kopl.cli.common import positive
 
+if TYPE_CHECKING:
+    from parsers.parser import Answer
+
 NEEDS_TORCH = "this needs the packages of the extra 'train': pip install -e '.[train]'"
+
+# How many strings of an answer a person is shown.
+MOST = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,6 +28,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--top", type=positive, default=1, metavar="N", help="how many programs to show"
     )
     parser.add_argument(
+        "--beams", type=positive, default=4, metavar="N",
+        help="how many programs to consider (default: 4, at least --top)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-execution-guided", action="store_false", dest="guided",
+        help="show the most probable programs, also those that fail or have not one answer",
+    )  # fmt: skip
+    parser.add_argument(
         "--unconstrained", action="store_true", help="let the model write what may not be a program"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
@@ -28,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command."""
+    """Run the command: 0 when the first program has one answer."""
     try:
         from parsers.parser import Parser
     except ImportError as error:
@@ -37,46 +52,78 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError(NEEDS_TORCH) from None
     parser = Parser.load(arguments.folder, arguments.kb)
     answers = parser.ask(
-        arguments.question, top=arguments.top, trace=arguments.trace,
-        constrained=not arguments.unconstrained,
+        arguments.question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
+        beams=arguments.beams, constrained=not arguments.unconstrained,
     )  # fmt: skip
-    for answer in answers:
+    for number, answer in enumerate(answers):
         if arguments.json:
             print(json.dumps(_json(answer), ensure_ascii=False))
-        else:
-            _print(answer, len(answers) > 1)
+            continue
+        if number:
+            print()
+        _print(answer, arguments.trace)
+    if answers and not arguments.json and (note := _note(answers[0], arguments)):
+        print(f"kopl: the confidence is {note}", file=sys.stderr)
     return 0 if answers and answers[0].text is not None else 1
 
 
-def _json(answer: object) -> dict[str, object]:
-    from kopl.cli.run import error_json
-    from parsers.parser import Answer
+def _note(answer: Answer, arguments: argparse.Namespace) -> str:
+    """What must be known of the confidence, or nothing."""
+    from parsers.scoring_confidence import Decoding
 
-    assert isinstance(answer, Answer)
-    shown: dict[str, object] = {
+    temperature = answer.temperature
+    kind = Decoding(1, not arguments.unconstrained, arguments.guided).kind
+    options = " --unconstrained" if arguments.unconstrained else ""
+    options += " --execution-guided" if arguments.guided else ""
+    command = f"'python eval.py {arguments.folder}{options}'"
+    if temperature is None:
+        return f"not calibrated; {command} does that once"
+    if not temperature.is_fitted:
+        return f"not calibrated: {temperature.note}"
+    if temperature.kind != kind:
+        return f"calibrated for another choice of programs; {command} does it for this one"
+    return ""
+
+
+def _json(answer: Answer) -> dict[str, Any]:
+    from kopl.cli.run import error_json
+
+    shown: dict[str, Any] = {
         "program": None if answer.program is None else str(answer.program),
         "text": answer.prediction.text,
+        "confidence": round(answer.confidence, 6),
+        "calibrated": answer.is_calibrated,
         "probability": round(answer.probability, 6),
     }
-    if answer.result is not None:
-        return {**shown, **answer.result.to_json()}
-    assert answer.error is not None
-    return {**shown, **error_json(answer.error)}
-
-
-def _print(answer: object, several: bool) -> None:
-    from kopl.cli.run import print_trace
-    from parsers.parser import Answer
-
-    assert isinstance(answer, Answer)
-    written = answer.prediction.text or "(nothing that can be read)"
-    print(f"program: {written}  ({answer.probability:.0%})")
     if answer.result is None:
-        print(f"kopl: {answer.error}", file=sys.stderr)
-        return
+        assert answer.error is not None
+        return {**shown, **error_json(answer.error)}
+    shown |= answer.result.to_json()
     if answer.result.trace:
-        print_trace(answer.result.trace)
-    shown = "; ".join(answer.result.denotation[:20]) or "(nothing)"
-    print(f"answer: {shown}" if answer.text is not None else f"{answer.result.state}: {shown}")
-    if several:
-        print()
+        shown["trace"] = [
+            {"call": step.number, "text": step.text, "count": step.count, "shown": step.shown}
+            for step in answer.result.trace
+        ]
+    return shown
+
+
+def _print(answer: Answer, trace: bool) -> None:
+    from kopl.cli.run import print_trace
+
+    written = answer.prediction.text or "(nothing that can be read)"
+    confidence = f"{answer.confidence:.1%} confident"
+    result = answer.result
+    if result is None:
+        assert answer.error is not None
+        print(f"answer: none: {answer.error.kind} error: {answer.error}  ({confidence})")
+    else:
+        shown = "; ".join(result.denotation[:MOST]) or "(nothing)"
+        if len(result.denotation) > MOST:
+            shown += f"; … ({len(result.denotation)} in all)"
+        state = "answer" if result.answer is not None else result.state
+        print(f"{state}: {shown}  ({confidence})")
+    print(f"program: {written}")
+    if result is not None and result.trace:
+        print_trace(result.trace)
+    elif result is not None and trace:
+        print("(no program says this query, so there is no trace)")

@@ -1,23 +1,34 @@
-"""Scoring a parser by executing its programs, overall and by skill (Table 5 of the paper)."""
+"""Scoring a parser by executing its programs: Tables 5 and 9 of the paper, and how far they get."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Protocol
 
-from kb.errors import KoplError
-from kopl.answers import published_equal, same_answer
+from kopl.errors import ParseError
 from kopl.example import Example
-from kopl.text import write_nested
-from kopl.traits import SKILLS as OF_PROGRAMS
-from kopl.traits import skills
+from kopl.sparql.errors import MissingPackageError
+from parsers.constrain.rerank import by_execution
 from parsers.languages import Language
-from parsers.prediction import Prediction
+from parsers.prediction import Outcome, Prediction
+from parsers.scoring import PARTS, RULES, VERDICTS, Judged, columns_of, judge, skills_of
+from parsers.scoring_statistics import Share
 
-# Table 5 counts filters of any kind as multi-hop; Relate and the rest follow the declarations.
-SKILLS = (*OF_PROGRAMS, "zero-shot")
 PART = 128
+NOTHING = Prediction("", float("-inf"), None, ParseError("nothing was written"))
+
+# Shares that tell how far predictions get and how often the program itself is right.
+SHARES: dict[str, Callable[[Judged], bool]] = {
+    "parses": lambda one: one.parses,
+    "types": lambda one: one.types,
+    "runs": lambda one: one.runs,
+    "one answer": lambda one: one.count == 1,
+    "same program": lambda one: one.same_program,
+    "same program up to order": lambda one: one.same_form,
+}
 
 
 class Predicts(Protocol):
@@ -32,86 +43,103 @@ class Predicts(Protocol):
 
 
 @dataclass(frozen=True)
-class Judged:
-    """A prediction beside its example: its answer, and whether that is right."""
+class Table:
+    """Execution accuracy by one answer rule: overall, and for the columns of each part."""
 
-    example: Example
-    prediction: Prediction
-    denotation: list[str] | None
-    error: str | None
-    right: bool
-    published: bool
-    same_program: bool
+    overall: Share
+    parts: dict[str, dict[str, Share]]
 
     def to_json(self) -> dict[str, Any]:
-        """One line of a predictions file."""
-        return {
-            "id": self.example.id,
-            "question": self.example.question,
-            "gold": write_nested(self.example.program),
-            "gold_answer": self.example.answer,
-            "predicted": self.prediction.text,
-            "denotation": self.denotation,
-            "error": self.error,
-            "probability": round(self.prediction.probability, 6),
-            "right": self.right,
+        """The table as plain numbers."""
+        parts = {
+            part: {column: share.to_json() for column, share in columns.items()}
+            for part, columns in self.parts.items()
         }
+        return {"overall": self.overall.to_json(), **parts}
 
 
 @dataclass(frozen=True)
 class Report:
-    """The scores of a set of predictions; shares are of the examples they are about."""
+    """The judged predictions of one parser, in the order of the examples, and their scores."""
 
     judged: list[Judged] = field(repr=False)
     seen_answers: frozenset[str] = field(repr=False)
 
-    def share(
-        self, holds: Callable[[Judged], bool], among: Iterable[Judged] | None = None
-    ) -> float:
-        """The share of the predictions for which something holds (0 of none)."""
-        chosen = self.judged if among is None else list(among)
-        return sum(map(holds, chosen)) / len(chosen) if chosen else 0.0
-
     @property
     def accuracy(self) -> float:
-        """Execution accuracy by the default rule. A program that failed is never right."""
-        return self.share(lambda one: one.right)
+        """Execution accuracy by the default rule (0 of none). What failed is never right."""
+        return self.share(RULES["default"]).value or 0.0
 
-    def with_skill(self, skill: str) -> list[Judged]:
-        """The predictions on questions that need a skill."""
-        return [one for one in self.judged if skill in skills_of(one.example, self.seen_answers)]
+    def share(
+        self, holds: Callable[[Judged], bool], among: Iterable[Judged] | None = None
+    ) -> Share:
+        """Of how many of the predictions something holds."""
+        chosen = self.judged if among is None else list(among)
+        return Share(sum(map(holds, chosen)), len(chosen))
+
+    def table(self, rule: str = "default") -> Table:
+        """Execution accuracy by one of `RULES`, overall and by the columns of `PARTS`."""
+        holds = RULES[rule]
+        parts = {
+            part: {
+                column: self.share(holds, among=found[column]) for column in PARTS[part]
+            }
+            for part, found in self._columns.items()
+        }  # fmt: skip
+        return Table(self.share(holds), parts)
+
+    @cached_property
+    def _columns(self) -> dict[str, dict[str, list[Judged]]]:
+        found: dict[str, dict[str, list[Judged]]] = {
+            part: {column: [] for column in columns} for part, columns in PARTS.items()
+        }
+        for one in self.judged:
+            for part, columns in columns_of(one, self.seen_answers).items():
+                for column in columns:
+                    found[part][column].append(one)
+        return found
+
+    def shares(self) -> dict[str, Share]:
+        """How far the predictions get, and how often the program itself is right."""
+        return {name: self.share(holds) for name, holds in SHARES.items()}
+
+    def verdicts(self) -> dict[str, int]:
+        """How many predictions end in which way; together they are all."""
+        counts = Counter(one.verdict for one in self.judged)
+        return {verdict: counts[verdict] for verdict in VERDICTS}
+
+    def notes(self) -> list[str]:
+        """What a reader of the scores must know of the questions and of failed runs."""
+        found = []
+        if golden := sum(one.gold is None for one in self.judged):
+            found.append(
+                f"{golden} questions store no answer and their programs have no single one on this"
+                " knowledge base; they are never right"
+            )
+        missing = [one for one in self.judged if one.error_kind == MissingPackageError.kind]
+        if missing:
+            found.append(f"{len(missing)} queries were not run: {missing[0].error}")
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """All scores as plain numbers."""
-        skills = {skill: self.with_skill(skill) for skill in SKILLS}
         return {
             "questions": len(self.judged),
-            "accuracy": self.accuracy,
-            "accuracy by the published rule": self.share(lambda one: one.published),
-            "same program": self.share(lambda one: one.same_program),
-            "runs": self.share(lambda one: one.error is None),
-            "one answer": self.share(lambda one: len(one.denotation or ()) == 1),
-            "skills": {
-                skill: {"questions": len(part), "accuracy": self.share(lambda x: x.right, part)}
-                for skill, part in skills.items()
-            },
+            "accuracy": {rule: self.table(rule).to_json() for rule in RULES},
+            **{name: share.to_json() for name, share in self.shares().items()},
+            "verdicts": self.verdicts(),
         }
-
-
-def skills_of(example: Example, seen_answers: Collection[str]) -> set[str]:
-    """The columns of Table 5 that a question counts in; zero-shot: its answer was never trained."""
-    found = set(skills(example.program))
-    if seen_answers and example.answer not in seen_answers:
-        found.add("zero-shot")
-    return found
 
 
 def evaluate(
     model: Predicts, examples: Sequence[Example], seen_answers: Iterable[str],
     advance: Callable[[int], None] = lambda count: None,
-    *, beams: int = 1, constrained: bool = True,
+    *, beams: int = 1, constrained: bool = True, guided: bool = False,
 ) -> Report:  # fmt: skip
-    """Predict for every question, run the best prediction and compare its answer."""
+    """Predict for every question, run the best prediction and compare its answer.
+
+    ``guided``: the best is the first of the beam that has exactly one answer, if one has.
+    """
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
     judged: list[Judged | None] = [None] * len(examples)
@@ -120,26 +148,24 @@ def evaluate(
         questions = [examples[n].question for n in part]
         found = model.predict(questions, beams=beams, constrained=constrained)
         for n, predictions in zip(part, found, strict=True):
-            judged[n] = judge(examples[n], predictions[0], model.language)
+            best, outcome = _best(predictions, model.language, guided)
+            judged[n] = judge(examples[n], best, model.language, outcome)
         advance(len(part))
     return Report([one for one in judged if one is not None], frozenset(seen_answers))
 
 
-def judge(example: Example, prediction: Prediction, language: Language) -> Judged:
-    """Run a prediction and compare; the gold program is run when no answer is stored."""
-    gold = example.answer
-    if gold is None:
-        gold = language.executor.run(example.program).answer
-    denotation, error = None, None
-    try:
-        denotation = language.run(prediction).denotation
-    except KoplError as failure:
-        error = f"{failure.kind}: {failure}"
-    right = published = False
-    if gold is not None and denotation:
-        right = len(denotation) == 1 and same_answer(gold, denotation[0])
-        published = published_equal(gold, denotation[0])  # it looks at the first answer only
-    return Judged(
-        example, prediction, denotation, error, right, published,
-        prediction.program == example.program,
-    )  # fmt: skip
+def _best(
+    predictions: list[Prediction], language: Language, guided: bool
+) -> tuple[Prediction, Outcome | None]:
+    """The prediction that counts, and what running it gave where that is known already."""
+    if not predictions:
+        return NOTHING, None
+    if not guided:
+        return predictions[0], None
+    chosen = by_execution(predictions, language.run).kept[0]
+    return chosen.prediction, chosen.result if isinstance(chosen.result, Outcome) else None
+
+
+__all__ = [
+    "Judged", "Predicts", "Report", "Table", "evaluate", "judge", "skills_of",
+]  # fmt: skip

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb import KnowledgeBase, load
 from kb.errors import KoplError
 from kopl.program import Call
 from parsers.checkpoint import Description, read_run, restore
+from parsers.constrain.rerank import by_execution
 from parsers.models.base import Model
 from parsers.prediction import Outcome, Prediction
+from parsers.scoring_confidence import Decoding, Temperature, read_temperature
 from parsers.tokens import Question
 from parsers.world import device_of
+
+BEAMS = 4
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A prediction for a question, and what running it gave (or why it failed)."""
+    """A prediction for a question, and what running it gave (or why it failed).
+
+    ``temperature`` is what its probability is calibrated with, None where the run has none.
+    """
 
     prediction: Prediction
     result: Outcome | None
     error: KoplError | None
+    temperature: Temperature | None = None
 
     @property
     def program(self) -> Call | None:
@@ -32,6 +40,21 @@ class Answer:
     def probability(self) -> float:
         """The probability that the model gives the prediction."""
         return self.prediction.probability
+
+    @property
+    def confidence(self) -> float:
+        """The share of such answers that are right, as far as the run's calibration tells.
+
+        The probability itself where the run is not calibrated.
+        """
+        if self.temperature is None:
+            return self.probability
+        return self.temperature.confidence(self.probability)
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether the confidence is more than the model's probability."""
+        return self.temperature is not None and self.temperature.is_fitted
 
     @property
     def text(self) -> str | None:
@@ -46,9 +69,10 @@ class Parser:
     'Oslo'
     """
 
-    def __init__(self, model: Model, description: Description) -> None:
-        self.model, self.description = model, description
+    def __init__(self, model: Model, description: Description, folder: Path | None = None) -> None:
+        self.model, self.description, self.folder = model, description, folder
         self.settings, self.kb = model.settings, model.kb
+        self._temperatures: dict[str, Temperature | None] = {}
 
     @classmethod
     def load(
@@ -67,24 +91,53 @@ class Parser:
         model = restore(folder, kb)
         model.network.to(device_of(device))
         model.network.eval()
-        return cls(model, description)
+        return cls(model, description, folder)
+
+    def temperature(self, decoding: Decoding) -> Temperature | None:
+        """The temperature stored with the run for a kind of decoding, or None.
+
+        Where only the other way of choosing was calibrated, with or without execution, it is
+        that one's; its ``kind`` tells. Raises CalibrationError for a damaged file.
+        """
+        if self.folder is None:
+            return None
+        for kind in (decoding.kind, replace(decoding, guided=not decoding.guided).kind):
+            if kind not in self._temperatures:
+                self._temperatures[kind] = read_temperature(self.folder, kind)
+            if (found := self._temperatures[kind]) is not None:
+                return found
+        return None
 
     def ask(
-        self, question: str, *, top: int = 1, trace: bool = False, constrained: bool = True
-    ) -> list[Answer]:
-        """The most probable predictions for a question, each executed, the best first.
+        self, question: str, *, top: int = 1, trace: bool = False, constrained: bool = True,
+        guided: bool = True, beams: int = BEAMS,
+    ) -> list[Answer]:  # fmt: skip
+        """At most ``top`` predictions for a question, each executed, the best first.
 
-        Those that have exactly one answer come before those that have none or several.
+        ``guided``: of the beam (as many as ``top`` at least), what does not run, has no answer or
+        several is dropped; when all would go, the least faulty one stays. Otherwise they come in
+        the order of their probabilities. Raises KoplError for a question without words.
         """
         if not Question.of(question).words:
             raise KoplError("the question is empty")
-        [predictions] = self.model.predict([question], beams=max(4, top), constrained=constrained)
+        if top < 1 or beams < 1:
+            raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
+        decoding = Decoding(max(beams, top), constrained, guided)
+        [predictions] = self.model.predict(
+            [question], beams=decoding.beams, constrained=constrained
+        )
+        # What choosing by execution found out need not be found out again, but for a trace.
+        known: list[tuple[Prediction, object]] = [(one, None) for one in predictions]
+        if guided:
+            judged = by_execution(predictions, self.model.language.run)
+            known = [(one.prediction, None if trace else one.result) for one in judged.kept]
+        temperature = self.temperature(decoding)
         answers = []
-        for prediction in predictions:
+        for prediction, result in known[:top]:
             try:
-                result = self.model.language.run(prediction, trace=trace)
-                answers.append(Answer(prediction, result, None))
+                if not isinstance(result, Outcome):
+                    result = self.model.language.run(prediction, trace=trace)
+                answers.append(Answer(prediction, result, None, temperature))
             except KoplError as error:
-                answers.append(Answer(prediction, None, error))
-        answers.sort(key=lambda answer: (answer.text is None, -answer.probability))
-        return answers[:top]
+                answers.append(Answer(prediction, None, error, temperature))
+        return answers

@@ -15,11 +15,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from generation.paraphrase.chart import chart, data_uri
 from generation.paraphrase.originals import Original
 from kb.errors import KoplError
 from kb.progress import ProgressBar
 from kb.stream import writing
+from kopl.chart import chart, data_uri
 from kopl.text import write_nested
 
 # The columns of the two phases; the last ones are empty, for people to fill in.

@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generation.paraphrase.chart import chart
 from generation.paraphrase.filters import Candidate, Filters, Rejected, Report, example_of, sift
 from generation.paraphrase.originals import Original, originals
 from generation.paraphrase.responses import Responses, Vote, read_responses
 from generation.paraphrase.tasks import JUDGING, WRITING
 from generation.splits import WAYS, split
 from kb.errors import KoplError
+from kopl.chart import chart
 from kopl.cli import main
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read

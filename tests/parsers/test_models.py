@@ -37,7 +37,7 @@ def test_learns_by_heart_and_is_loaded_again(
     assert (parser.model.name, parser.model.language.name) == (model, language)
     report = evaluate(parser.model, small_examples, parser.description.answers)
     assert report.accuracy == 1.0
-    assert report.to_json()["same program"] == 1.0
+    assert report.shares()["same program"].value == 1.0
     texts = [one.prediction.text for one in report.judged]
     assert all(text.startswith(("SELECT", "ASK")) == (language == "sparql") for text in texts)
 

@@ -38,10 +38,11 @@ def test_train_eval_and_ask(torch: Any, tmp_path: Path, trained: Path,
     assert "execution accuracy" in done.stdout and "kopl ask --run" in done.stdout
     scored = script("eval.py", str(run), "--json", "--predictions", str(tmp_path / "p.jsonl"))
     assert scored.returncode == 0, scored.stderr
-    report = json.loads(scored.stdout)
+    [report] = json.loads(scored.stdout)["runs"]
     lines = [json.loads(x) for x in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert report["questions"] == len(lines) > 0
-    assert report["accuracy"] == pytest.approx(sum(x["right"] for x in lines) / len(lines))
+    share = report["accuracy"]["default"]["overall"]["share"]
+    assert share == pytest.approx(sum(x["right"] for x in lines) / len(lines))
     shown = script("eval.py", str(run), "--split", "train")
     assert "RNN KoPL (paper, KQA Pro)\t43.85" in shown.stdout
     asked = script("-m", "kopl", "ask", "--run", str(run), "--trace", "What is the area of Fiji?")

@@ -1,7 +1,7 @@
 """The flow chart of a program as an SVG picture: made of text alone, the same on every machine.
 
 Calls that take nothing stand on top, the last call at the bottom; each call stands below those
-whose results it takes.
+whose results it takes. A trace adds what each call gave.
 """
 
 from __future__ import annotations
@@ -9,10 +9,16 @@ from __future__ import annotations
 import base64
 import re
 import unicodedata
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
+from kopl.diagram import values_given
 from kopl.program import Call, linked
+
+if TYPE_CHECKING:
+    from kopl.executor import TraceStep
 
 FONT = 13  # pixels; so are all lengths
 LINE = 17
@@ -21,14 +27,15 @@ BETWEEN = 22  # boxes beside one another
 BELOW = 34  # rows below one another; room for the arrow
 MARGIN = 12
 WIDEST = 30  # characters of a line before it is broken
+MOST_LINES = 6  # of what a call gave
 
 # What XML cannot hold.
-_UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 _HEAD = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}"'
     ' font-family="Helvetica, Arial, sans-serif" font-size="{2}">\n'
-    '<defs><marker id="tip" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
+    '<defs><marker id="{3}" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
     '<path d="M0,0 L9,4 L0,8 z" fill="#555"/></marker></defs>\n'
     '<rect width="{0}" height="{1}" fill="#fff"/>\n'
 )
@@ -41,6 +48,8 @@ class _Box:
     call: Call
     inputs: tuple[int, ...]
     lines: list[str]
+    values: list[str] = field(default_factory=list)  # what the call gave
+    marked: bool = False
     row: int = 0  # rows above the last call
     span: float = 0  # width of the box and all that stands above it
     left: float = 0
@@ -49,26 +58,37 @@ class _Box:
     @property
     def width(self) -> int:
         """The box alone; letters are taken for wide, as no font is measured."""
-        widest = max(0.64 * FONT * _columns(self.call.function.name), *map(_wide, self.lines), 0)
-        return 2 * PADDING + round(widest)
+        name = 0.64 * FONT * _columns(self.call.function.name)
+        return 2 * PADDING + round(max([name, *map(_wide, self.lines + self.values)]))
 
     @property
     def height(self) -> int:
-        return 2 * PADDING + LINE * (1 + len(self.lines))
+        return 2 * PADDING + LINE * (1 + len(self.lines) + len(self.values))
 
 
-def chart(program: Call) -> str:
-    """The picture of a program as the text of an SVG file."""
-    boxes = [_Box(call, inputs, _lines(call)) for call, inputs in linked(program)]
+def chart(
+    program: Call, trace: Sequence[TraceStep] | None = None, *, marked: Collection[int] = (),
+    tip: str = "tip",
+) -> str:  # fmt: skip
+    """The picture of a program as the text of an SVG file.
+
+    ``trace`` adds what every call gave, in italics; calls whose numbers in post-order are
+    ``marked`` have a red frame. ``tip`` is the id of the arrow head: pictures that stand in one
+    HTML page need different ones.
+    """
+    boxes = [
+        _Box(call, inputs, _lines(call), _values(trace[at]) if trace else [], at in marked)
+        for at, (call, inputs) in enumerate(linked(program))
+    ]
     heights = _place(boxes)
     width = round(max(box.left + box.width for box in boxes) + MARGIN)
-    parts = [_HEAD.format(width, heights + MARGIN, FONT)]
+    parts = [_HEAD.format(width, heights + MARGIN, FONT, tip)]
     for box in boxes:
         for at in box.inputs:
             above = boxes[at]
             parts.append(
                 f'<path d="M{_middle(above)},{above.top + above.height:g}'
-                f' L{_middle(box)},{box.top:g}" stroke="#555" marker-end="url(#tip)"/>\n'
+                f' L{_middle(box)},{box.top:g}" stroke="#555" marker-end="url(#{tip})"/>\n'
             )
     parts += map(_draw, boxes)
     return "".join([*parts, "</svg>\n"])
@@ -110,14 +130,16 @@ def _place(boxes: list[_Box]) -> int:
 def _draw(box: _Box) -> str:
     left, top, middle = f"{box.left:g}", box.top, _middle(box)
     fill = "#fff6d6" if box.inputs else "#e3eefb"
+    stroke = 'stroke="#c22" stroke-width="3"' if box.marked else 'stroke="#555"'
     parts = [
         f"<g><title>{escape(box.call.function.doc)}</title>",
         f'<rect x="{left}" y="{top:g}" width="{box.width}" height="{box.height}" rx="5"'
-        f' fill="{fill}" stroke="#555"/>',
+        f' fill="{fill}" {stroke}/>',
         _text(middle, top + PADDING + FONT, box.call.function.name, ' font-weight="bold"'),
     ]
-    for number, line in enumerate(box.lines, 1):
-        parts.append(_text(middle, top + PADDING + FONT + LINE * number, line))
+    for number, line in enumerate(box.lines + box.values, 1):
+        style = ' font-style="italic" fill="#163"' if number > len(box.lines) else ""
+        parts.append(_text(middle, top + PADDING + FONT + LINE * number, line, style))
     return "".join([*parts, "</g>\n"])
 
 
@@ -133,12 +155,23 @@ def _lines(call: Call) -> list[str]:
     """The arguments of a call, a few on a line, long ones broken."""
     lines: list[str] = []
     for argument in call.arguments:
-        text = " ".join(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", argument).split())
+        text = _printable(argument)
         if lines and _columns(lines[-1]) + _columns(text) + 3 <= WIDEST:
             lines[-1] += f" · {text}"
         else:
             lines += _broken(text)
     return lines
+
+
+def _values(step: TraceStep) -> list[str]:
+    """What a call gave, long texts cut: a picture has room for a hint only."""
+    lines = _broken(_printable(values_given(step)))
+    return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "…"]
+
+
+def _printable(text: str) -> str:
+    """The text on one line, with a mark in place of what XML cannot hold."""
+    return " ".join(UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text).split())
 
 
 def _broken(text: str) -> list[str]:

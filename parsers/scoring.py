@@ -1,0 +1,233 @@
+"""One prediction beside its example: how far it gets, whether its answer and program are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+from kb.errors import KoplError, ValueReadError
+from kopl.answers import published_equal, same_answer
+from kopl.errors import ParseError, TypingError
+from kopl.example import Example
+from kopl.program import Call
+from kopl.sparql.errors import QueryReadError
+from kopl.text import write_nested
+from kopl.traits import SKILLS as OF_PROGRAMS
+from kopl.traits import hops, skills
+from parsers.languages import Language
+from parsers.matching import exact_match
+from parsers.prediction import Outcome, Prediction
+
+# How a prediction ends by the default rule. A failed program is never right, on Verify neither.
+Verdict: TypeAlias = Literal[
+    "right", "wrong answer", "several answers", "no answer",
+    "did not parse", "did not type", "did not run",
+]  # fmt: skip
+VERDICTS: tuple[Verdict, ...] = (
+    "right", "wrong answer", "several answers", "no answer",
+    "did not parse", "did not type", "did not run",
+)  # fmt: skip
+FAILURES: tuple[Verdict, ...] = ("did not parse", "did not type", "did not run")
+
+# The columns of Table 5: those that follow from a program, and whether the answer was trained.
+SKILLS = (*OF_PROGRAMS, "zero-shot")
+# The columns of Table 9. Programs of one hop, of none or of ten are the others.
+HOPS = ("2-3", "4-5", "6-7", "8-9", "others")
+# Calls of the gold program.
+LENGTHS = ("1-3", "4-6", "7-9", "10-12", "13 or more")
+
+# How many strings of a denotation are kept to be shown.
+KEPT = 20
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A prediction beside its example.
+
+    ``gold``: the stored answer, or the only one of the gold program, None where neither is to be
+    had (then nothing is right). ``denotation``: the first strings, None where it failed; ``count``
+    of them in all. ``right`` is by the default rule, ``published`` by that of KQA Pro's script.
+    ``same_program``: letter by letter; ``same_form``: up to order and spelling
+    (`parsers.matching`).
+    """
+
+    example: Example
+    prediction: Prediction
+    gold: str | None
+    denotation: list[str] | None
+    count: int
+    error: str | None
+    verdict: Verdict
+    published: bool
+    same_program: bool
+    same_form: bool
+    error_kind: str | None = field(default=None, repr=False)
+
+    @property
+    def right(self) -> bool:
+        """Whether the answer is right by the default rule."""
+        return self.verdict == "right"
+
+    @property
+    def parses(self) -> bool:
+        """Whether what was written is a program (or a query)."""
+        return self.verdict != "did not parse"
+
+    @property
+    def types(self) -> bool:
+        """Whether it is a program that types; a query that no program says counts as such."""
+        return self.verdict not in ("did not parse", "did not type")
+
+    @property
+    def runs(self) -> bool:
+        """Whether running it gives a denotation."""
+        return self.verdict not in FAILURES
+
+    def to_json(self) -> dict[str, Any]:
+        """One line of a predictions file, but for the confidence."""
+        program = self.prediction.program
+        return {
+            "id": self.example.id,
+            "question": self.example.question,
+            "gold": write_nested(self.example.program),
+            "gold_answer": self.gold,
+            "predicted": self.prediction.text,
+            "program": None if program is None else write_nested(program),
+            "denotation": self.denotation,
+            "answers": self.count,
+            "verdict": self.verdict,
+            "error": self.error,
+            "probability": self.prediction.probability,
+            "right": self.right,
+            "right by the published rule": self.published,
+            "same program": self.same_program,
+            "same up to order": self.same_form,
+            "skills": list(skills(self.example.program)),
+            "hops": hops(self.example.program),
+            "length": self.example.program.size,
+        }
+
+
+def judge(
+    example: Example, prediction: Prediction, language: Language, outcome: Outcome | None = None
+) -> Judged:
+    """Run a prediction and compare; ``outcome`` is what running it gave, if that is known.
+
+    The gold program is run when no answer is stored.
+    """
+    gold = gold_answer(example, language)
+    failure: KoplError | None = None
+    if outcome is None:
+        try:
+            outcome = language.run(prediction)
+        except KoplError as error:
+            failure = error
+    strings = outcome.denotation if outcome is not None else None
+    # The published script looks at the first answer only.
+    first = strings[0] if strings else None
+    same = _same_program(example, prediction, language)
+    return Judged(
+        example,
+        prediction,
+        gold,
+        None if strings is None else strings[:KEPT],
+        len(strings or ()),
+        None if failure is None else f"{failure.kind}: {failure}",
+        _verdict(gold, strings, failure),
+        gold is not None and first is not None and published_equal(gold, first),
+        same,
+        same or _same_form(example.program, prediction.program),
+        None if failure is None else failure.kind,
+    )
+
+
+def gold_answer(example: Example, language: Language) -> str | None:
+    """The stored answer, or the only one that the gold program has; None where there is none."""
+    if example.answer is not None:
+        return example.answer
+    try:
+        return language.executor.run(example.program).answer
+    except KoplError:
+        return None
+
+
+def _verdict(gold: str | None, strings: list[str] | None, failure: KoplError | None) -> Verdict:
+    if isinstance(failure, ParseError | QueryReadError):
+        return "did not parse"
+    if isinstance(failure, TypingError | ValueReadError):
+        return "did not type"
+    if failure is not None or strings is None:
+        return "did not run"
+    if len(strings) != 1:
+        return "several answers" if strings else "no answer"
+    return "right" if gold is not None and same_answer(gold, strings[0]) else "wrong answer"
+
+
+def _same_program(example: Example, prediction: Prediction, language: Language) -> bool:
+    if prediction.program is not None and prediction.program == example.program:
+        return True
+    if language.name != "sparql" or not prediction.text:
+        return False
+    # A query read back may be another program that says the same: compare what was to be written.
+    try:
+        return prediction.text == language.gold(example)
+    except KoplError:
+        return False
+
+
+def _same_form(gold: Call, predicted: Call | None) -> bool:
+    return predicted is not None and exact_match(gold, predicted)
+
+
+def skills_of(
+    example: Example, seen_answers: Collection[str], gold: str | None = None
+) -> set[str]:  # fmt: skip
+    """The columns of Table 5 that a question counts in; zero-shot: its answer was never trained.
+
+    ``gold`` is the answer where the example stores none. Without any answers seen (or without an
+    answer) nothing is zero-shot.
+    """
+    found = set(skills(example.program))
+    answer = example.answer if example.answer is not None else gold
+    if seen_answers and answer is not None and answer not in seen_answers:
+        found.add("zero-shot")
+    return found
+
+
+def hops_of(example: Example) -> str:
+    """The column of Table 9 that a question counts in."""
+    return _column(hops(example.program), HOPS, "others")
+
+
+def length_of(example: Example) -> str:
+    """The column of `LENGTHS` that a question counts in, by the calls of its program."""
+    return _column(example.program.size, LENGTHS, "13 or more")
+
+
+def _column(number: int, columns: tuple[str, ...], other: str) -> str:
+    for column in columns:
+        low, dash, high = column.partition("-")
+        if dash and int(low) <= number <= int(high):
+            return column
+    return other
+
+
+# The ways in which the questions of a report are parted, each with its columns.
+PARTS: dict[str, tuple[str, ...]] = {"skills": SKILLS, "hops": HOPS, "length": LENGTHS}
+
+
+def columns_of(judged: Judged, seen_answers: Collection[str]) -> dict[str, set[str]]:
+    """The columns of each part that a question counts in."""
+    return {
+        "skills": skills_of(judged.example, seen_answers, judged.gold),
+        "hops": {hops_of(judged.example)},
+        "length": {length_of(judged.example)},
+    }
+
+
+# The two answer rules, by the names that reports give them.
+RULES: dict[str, Callable[[Judged], bool]] = {
+    "default": lambda one: one.right,
+    "published": lambda one: one.published,
+}
