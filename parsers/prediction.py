@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kb.errors import KoplError
+from kopl.errors import ParseError
 from kopl.executor import TraceStep
 from kopl.program import Call
 
@@ -28,6 +29,10 @@ class Prediction:
     def probability(self) -> float:
         """The probability, from 0 to 1."""
         return math.exp(min(0.0, self.log_probability))
+
+
+# What a question without words gets: nothing, with a probability of nothing.
+WORDLESS = Prediction("", -1e4, None, ParseError("the question has no words"))
 
 
 @dataclass(frozen=True)

@@ -262,3 +262,11 @@ def test_a_line_of_a_predictions_file(language: Language) -> None:
     )  # fmt: skip
     unread = judge(asks(COUNT, "8"), written(language, "x"), language).to_json()
     assert unread["program"] is None and unread["error"].startswith("parse: ")
+
+
+def test_nothing_is_sure_of_a_question_without_words() -> None:
+    from parsers.prediction import WORDLESS
+
+    assert WORDLESS.probability == 0
+    assert WORDLESS.program is None
+    assert "no words" in str(WORDLESS.error)

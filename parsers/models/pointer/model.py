@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from kb import KnowledgeBase
-from kopl.errors import ParseError
 from kopl.example import Example
 from parsers.models.base import Model
 from parsers.models.pointer.data import PointerBatch, PointerItem, prepare
 from parsers.models.pointer.decode import Decoder, Written
 from parsers.models.pointer.network import Network
-from parsers.prediction import Prediction
+from parsers.prediction import WORDLESS, Prediction
 from parsers.settings import Settings
 from parsers.target import Actions
 from parsers.tokens import Question, Vocabulary
@@ -90,7 +89,7 @@ class PointerModel(Model):
             self.network, self.vocabulary, self.actions, self.kb, free=not constrained
         )
         asked = [Question.of(question) for question in questions]
-        result: list[list[Prediction]] = [[_WORDLESS] for _ in asked]
+        result: list[list[Prediction]] = [[WORDLESS] for _ in asked]
         worded = [number for number, question in enumerate(asked) if question.words]
         if beams == 1 and worded:
             written = decoder.greedy([asked[number] for number in worded])
@@ -106,6 +105,3 @@ class PointerModel(Model):
         if written.program is None:
             return Prediction("", written.log_probability, None, written.error)
         return self.language.of_program(written.program, written.log_probability)
-
-
-_WORDLESS = Prediction("", 0.0, None, ParseError("the question has no words"))

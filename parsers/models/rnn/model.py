@@ -16,13 +16,12 @@ import torch
 
 from kb import KnowledgeBase
 from kb.stream import TextReader
-from kopl.errors import ParseError
 from kopl.example import Example
 from parsers.models.base import IGNORED, Item, Model
 from parsers.models.inventory import Inventory
 from parsers.models.rnn.glove import read_vectors
 from parsers.models.rnn.network import Network, Read, RnnBatch, Words, padded, padded_arguments
-from parsers.prediction import Prediction
+from parsers.prediction import WORDLESS, Prediction
 from parsers.settings import Settings
 from parsers.tokens import Question, Vocabulary
 
@@ -170,7 +169,7 @@ class RnnModel(Model):
         """Whole programs or queries of the closed vocabularies."""
         self.network.eval()
         words = [self._words(question) for question in questions]
-        result: list[list[Prediction]] = [[_WORDLESS] for _ in questions]
+        result: list[list[Prediction]] = [[WORDLESS] for _ in questions]
         asked = [number for number, numbers in enumerate(words) if numbers]
         if asked:
             read = self.network.encode(Words.of([words[n] for n in asked]).to(self.device))
@@ -184,9 +183,6 @@ class RnnModel(Model):
 
 class Unsayable(Exception):
     """An example with a token or argument that the vocabularies do not have."""
-
-
-_WORDLESS = Prediction("", 0.0, None, ParseError("the question has no words"))
 
 
 def _kind(settings: Settings) -> type[RnnModel]:

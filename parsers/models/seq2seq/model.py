@@ -12,7 +12,6 @@ import torch
 from torch import Tensor, nn
 
 from kb import KnowledgeBase
-from kopl.errors import ParseError
 from kopl.example import Example
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
@@ -22,7 +21,7 @@ from parsers.models.base import IGNORED, Batch, Item, Model, Scores, summed_loss
 from parsers.models.guides import text_guide
 from parsers.models.seq2seq import loading
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens
-from parsers.prediction import Prediction
+from parsers.prediction import WORDLESS, Prediction
 from parsers.settings import Settings
 
 FOLDER = "pretrained"  # in the run: the tokenizer and the model's form
@@ -224,7 +223,7 @@ class Seq2SeqModel(Model):
         self.network.eval()
         longest = self.settings.seq2seq.longest
         asked = [n for n, question in enumerate(questions) if question.strip()]
-        result: list[list[Prediction]] = [[_WORDLESS] for _ in questions]
+        result: list[list[Prediction]] = [[WORDLESS] for _ in questions]
         if not asked:
             return result
         # A question that is too long is cut, but keeps its end mark.
@@ -282,9 +281,6 @@ class Seq2SeqModel(Model):
         counted[:, :first] = False  # they are always there
         sums: list[float] = (chosen * counted).sum(-1).tolist()
         return sums
-
-
-_WORDLESS = Prediction("", 0.0, None, ParseError("the question has no words"))
 
 
 def _padded(rows: Sequence[Sequence[int]], value: int) -> Tensor:
