@@ -156,7 +156,7 @@ def run(arguments: argparse.Namespace) -> int:
     from generation.run import Plan, stream
     from generation.run import run as make
     from generation.workers import processes
-    from kopl.cli.common import open_kb
+    from kopl.cli.common import open_kb, too_many_workers
 
     kb = open_kb(arguments)
     plan = Plan(
@@ -176,6 +176,8 @@ def run(arguments: argparse.Namespace) -> int:
             _print_statistics(statistics)
         return 0
     crew = processes(arguments.workers or 1)
+    if arguments.ray is None and (reason := too_many_workers(arguments.workers or 1)):
+        raise KoplError(f"--workers: {reason}")
     if arguments.ray is not None:
         from generation.ray_runner import cluster
 

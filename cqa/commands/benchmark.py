@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.errors import KoplError
-from kopl.cli.common import positive
+from kopl.cli.common import positive, workers
 
 if TYPE_CHECKING:
     from cqa.graphs.graph import Graph
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         " (default: 0.2; 1: any)")  # fmt: skip
     parser.add_argument("--most", type=positive, default=100, metavar="N",
                         help="the most hard answers of a query (default: 100)")  # fmt: skip
-    parser.add_argument("--workers", type=positive, default=1, metavar="W",
+    parser.add_argument("--workers", type=workers, default=1, metavar="W",
                         help="processes (default: 1)")  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
 

@@ -19,6 +19,8 @@ FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
+    from kopl.cli.common import workers
+
     parser.description = (
         "Draw queries of some types backward from their answers, with the answers that the observed"
         " graph gives (easy) and those that only the full graph gives (hard)."
@@ -33,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="default: 0")
     parser.add_argument("--split", default="test", help="train, valid or test (default)")
     parser.add_argument(
-        "--workers", type=int, default=1, metavar="W", help="processes (default: 1)"
+        "--workers", type=workers, default=1, metavar="W", help="processes (default: 1)"
     )
     parser.add_argument("-o", "--output", required=True, metavar="FILE",
                         help="file or folder to write; '-' prints JSON lines")  # fmt: skip

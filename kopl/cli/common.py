@@ -178,6 +178,26 @@ def positive(text: str) -> int:
     return count
 
 
+# More processes than this for each core only fill the memory.
+_PROCESSES = 8
+
+
+def too_many_workers(count: int) -> str | None:
+    """Why so many processes are refused on this machine; None when they are not."""
+    cores = os.cpu_count() or 1
+    if count <= _PROCESSES * cores:
+        return None
+    return f"this machine has {cores} cores; more than {_PROCESSES * cores} processes gain nothing"
+
+
+def workers(text: str) -> int:
+    """The number of an option that starts processes on this machine."""
+    count = positive(text)
+    if reason := too_many_workers(count):
+        raise argparse.ArgumentTypeError(reason)
+    return count
+
+
 def open_kb(arguments: argparse.Namespace) -> KnowledgeBase:
     """The knowledge base that the arguments name; warnings go to standard error."""
     from kb import load

@@ -67,3 +67,12 @@ def test_what_is_refused(
         status = int(stop.code or 0)
     assert status == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("action", [["sample", "--types", "1p", "-n", "1"], ["benchmark", "own"]])
+def test_far_more_workers_than_cores_are_refused(
+    action: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(["cqa", *action, "--graph", "x", "-o", str(tmp_path / "x"), "--workers", "100000"])
+    assert "gain nothing" in capsys.readouterr().err

@@ -87,3 +87,11 @@ def test_errors(lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not out.exists()
     with pytest.raises(SystemExit):
         main([*arguments, "-n", "0"])
+
+
+def test_far_more_workers_than_cores_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out.jsonl")
+    assert main(["generate", "--kb", "world", "-n", "5", "-o", out, "--workers", "100000"]) == 2
+    assert "gain nothing" in capsys.readouterr().err
