@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,15 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mon
     """Keep snapshots of tests away from the user's cache, but share them between tests."""
     folder = Path(os.environ.get("KOPL_TEST_CACHE") or tmp_path_factory.getbasetemp() / "cache")
     monkeypatch.setenv("KOPL_CACHE_DIR", str(folder))
+
+
+@pytest.fixture(autouse=True)
+def _own_log() -> Iterator[None]:
+    """Let no test see where another one, as the command line does, sent log messages."""
+    yield
+    log = logging.getLogger("kb")
+    log.handlers.clear()
+    log.propagate = True
 
 
 @pytest.fixture(scope="session")

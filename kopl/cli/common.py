@@ -206,11 +206,18 @@ def open_kb(arguments: argparse.Namespace) -> KnowledgeBase:
     return load(arguments.kb, cache=not arguments.no_cache)
 
 
+class _ToStandardError(logging.Handler):
+    """Writes to what standard error is at the time: it may be another one by then."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        print(self.format(record), file=sys.stderr)
+
+
 def show_warnings() -> None:
     """Send the toolkit's log messages to standard error, once."""
     log = logging.getLogger("kb")
     if not log.handlers:
-        handler = logging.StreamHandler()
+        handler = _ToStandardError()
         handler.setFormatter(logging.Formatter("kopl: %(message)s"))
         log.addHandler(handler)
         log.propagate = False

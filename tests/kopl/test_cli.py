@@ -269,3 +269,17 @@ def test_foreign_package_stops_the_command(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert "pip uninstall KoPL" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_warnings_go_to_what_standard_error_is_at_the_time() -> None:
+    import contextlib
+    import io
+    import logging
+
+    from kopl.cli.common import show_warnings
+
+    show_warnings()
+    for _ in range(2):
+        with contextlib.redirect_stderr(io.StringIO()) as there:
+            logging.getLogger("kb").warning("odd")
+        assert there.getvalue() == "kopl: odd\n"
