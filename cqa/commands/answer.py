@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Answer a query on the graph of a split: one answer a line, after a tab 'easy' when the"
         " observed graph has it, too, and 'hard' when it takes a missing link. The query is read"
         " as JSON of an operator tree, BetaE tuple, EFOk formula with numbers, SPARQL,"
-        " first-order text such as 'exists x. r(a,x) & !s(x,?y)' or, with --kb, KoPL."
+        " first-order text such as 'exists x. r(a,x) & s(x,?y) & !t(b,?y)' or, with --kb, KoPL."
     )
     parser.add_argument("query", metavar="QUERY", help="the query; - for standard input, @FILE")
     add_graph(parser)

@@ -53,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 when some category stayed short."""
     from cqa.balanced.benchmarks import BENCHMARKS, TYPES, Plan
     from cqa.balanced.benchmarks import run as build
+    from cqa.graphs.files import HEADER
     from cqa.graphs.readers import read_graph
     from kopl.cli.common import print_table, show_warnings
 
@@ -62,6 +63,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.share, arguments.most,
     )  # fmt: skip
     form, published = BENCHMARKS.get(arguments.name, (None, None))
+    if (Path(arguments.graph) / HEADER).exists():
+        form = None  # a saved graph has its split already
     graph = read_graph(arguments.graph, form)
     if published is not None:
         _compare(graph, published)

@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import sys
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -118,7 +119,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.by == "hardness":
         labels = reductions(graph, arguments.split, arguments.compat)
     # Opened before the long work, which then is not lost to a place that cannot be written.
-    with _target(arguments.output) as file:
+    with _target(arguments.output) as file, _telling(arguments.reasoner):
         found = evaluate(
             reasoner,
             _opened(arguments),
@@ -142,6 +143,23 @@ def run(arguments: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 0
+
+
+@contextmanager
+def _telling(reasoner: str) -> Iterator[None]:
+    """Tell of what somebody's own reasoner raises by its place; the others are not to raise."""
+    try:
+        yield
+    except KoplError:
+        raise
+    except Exception as error:
+        if ":" not in reasoner:
+            raise
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        raise KoplError(
+            f"--reasoner {reasoner}: {type(error).__name__}: {error} ({last.name} in"
+            f" {last.filename}, line {last.lineno})"
+        ) from error
 
 
 def _opened(arguments: argparse.Namespace) -> Iterator[Sample]:

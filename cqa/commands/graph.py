@@ -4,9 +4,21 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
+
+from kb.errors import KoplError
 
 # Listed here, as reading the arguments must not load the readers.
 FORMATS = ("saved", "betae", "openke", "temporal", "tsv", "numpy")
+
+# The options that only a knowledge base has a use for, and what they are when not given.
+_FOR_KB: dict[str, Any] = {
+    "by": "random",
+    "shares": (8.0, 1.0, 1.0),
+    "seed": 0,
+    "time": "point in time",
+    "no_concepts": False,
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,16 +36,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     kb = parser.add_argument_group("for --kb")
     kb.add_argument(
-        "--by", choices=("random", "time"), default="random",
+        "--by", choices=("random", "time"), default=_FOR_KB["by"],
         help="the split: at random by the shares, within each relation (default), or by time",
     )  # fmt: skip
     kb.add_argument(
-        "--shares", type=_shares, default=(8.0, 1.0, 1.0), metavar="A,B,C",
+        "--shares", type=_shares, default=_FOR_KB["shares"], metavar="A,B,C",
         help="of train, valid and test (default: 8,1,1)",
     )  # fmt: skip
-    kb.add_argument("-s", "--seed", type=int, default=0, metavar="S")
+    kb.add_argument("-s", "--seed", type=int, default=_FOR_KB["seed"], metavar="S")
     kb.add_argument(
-        "--time", default="point in time", metavar="KEY",
+        "--time", default=_FOR_KB["time"], metavar="KEY",
         help="the qualifier that --by time goes by (default: point in time)",
     )  # fmt: skip
     kb.add_argument(
@@ -51,6 +63,17 @@ def _shares(text: str) -> tuple[float, ...]:
     return shares
 
 
+def _check(arguments: argparse.Namespace) -> None:
+    """Raise KoplError for an option that the source has no use for."""
+    if arguments.graph is None:
+        if arguments.format is not None:
+            raise KoplError("--format is for --graph")
+        return
+    for option, default in _FOR_KB.items():
+        if getattr(arguments, option) != default:
+            raise KoplError(f"--{option.replace('_', '-')} is for --kb; a graph keeps its splits")
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from cqa.graphs.files import save
@@ -58,6 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     from cqa.graphs.readers import read_graph
     from kb import load
 
+    _check(arguments)
     if arguments.graph is not None:
         graph = read_graph(arguments.graph, arguments.format)
     else:

@@ -143,7 +143,9 @@ class RandomReasoner:
         free = 1 if isinstance(query, Tree) else len(query.free)
         # Formulas leave out relations and anchors, which is what repr has.
         key = zlib.crc32(repr(query).encode())
-        random = np.random.default_rng([self._seed, key])
+        # NumPy takes no negative seeds.
+        seed = [self._seed] if self._seed >= 0 else [-self._seed, 1]
+        random = np.random.default_rng([*seed, key])
         return Scored(random.random((free, self._entity_count)))
 
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
+import numpy.typing as npt
 
 from cqa.graphs.files import HEADER, load
 from cqa.graphs.graph import SPLITS, Graph, from_triples
@@ -225,7 +229,7 @@ def _numpy(path: Path) -> Graph:
         arrays = {"train": loaded}
     else:
         with loaded:
-            arrays = {name: loaded[name] for name in loaded.files}
+            arrays = {name: _array(loaded, name, source) for name in loaded.files}
     splits = [split for split in SPLITS if split in arrays]
     if splits[:1] != ["train"]:
         raise ReadError(f"has no array train, only {', '.join(arrays)}", source=source)
@@ -248,6 +252,15 @@ def _numpy(path: Path) -> Graph:
         return from_triples(parts, splits, entities=entities, relations=relations)
     except KoplError as error:
         raise ReadError(str(error), source=source) from None
+
+
+def _array(loaded: Mapping[str, Any], name: str, source: str) -> npt.NDArray[Any]:
+    """One array of an archive; only now it is read."""
+    try:
+        found: npt.NDArray[Any] = loaded[name]
+    except (OSError, ValueError, EOFError, BadZipFile, zlib.error) as error:
+        raise ReadError(f"the array {name} cannot be read: {error}", source=source) from None
+    return found
 
 
 FORMATS: dict[str, Callable[[Path], Graph]] = {

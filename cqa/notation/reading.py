@@ -34,11 +34,12 @@ EXAMPLES = {
     "BetaE tuple": "(12, (0, 4))",
     "EFOk formula": "(0(12,e1))&(4(e1,f1))",
     "SPARQL": "SELECT ?y WHERE { <e12> <r0> ?y . }",
-    "first-order text": "exists x. r0(e12,x) & !r1(x,?y)",
+    "first-order text": "exists x. 0(12,x) & 2(x,?y) & !4(12,?y)",
 }
 
 _SPARQL = re.compile(
-    r"\s*(?:(?:BASE|PREFIX)\b|(?:SELECT|ASK)\b\s*(?:DISTINCT|\?|\{|\*|WHERE))", re.I
+    r"\s*(?:(?:BASE|PREFIX)\b|SELECT\s*\((?!.*,)|(?:SELECT|ASK)\b\s*(?:DISTINCT|\?|\{|\*|WHERE))",
+    re.I,
 )
 _TYPE = re.compile(r"\s*\(\s*[epniudIUD]\s*(?:[,)]|$)")
 _NAME = re.compile(r"\s*[0-9A-Za-z-]{1,12}\s*")

@@ -20,7 +20,6 @@ from kb.iri import decode, encode
 from kopl.sparql.ast import (
     Ask,
     Element,
-    Filter,
     Group,
     Iri,
     Select,
@@ -32,6 +31,8 @@ from kopl.sparql.ast import (
 from kopl.sparql.reader import Reader
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# How messages call elements whose class is not named as SPARQL names them.
+_NAMED = {"Filter": "this FILTER", "Maybe": "OPTIONAL", "SubSelect": "a subquery"}
 
 
 # --- writing ----------------------------------------------------------------------------------
@@ -226,7 +227,7 @@ class _Translation:
             local = {name: self._fresh.variable(name) for name in inner if name not in outer}
             part = self._group(element.group, {**scope, **local})
             return Not(part, frozenset(local.values()))
-        what = "this FILTER" if isinstance(element, Filter) else type(element).__name__.upper()
+        what = _NAMED.get(type(element).__name__, type(element).__name__.upper())
         raise QueryError(
             f"{what} is not a part of logical queries: only triple patterns, UNION, MINUS and"
             " FILTER NOT EXISTS are"

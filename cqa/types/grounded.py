@@ -55,7 +55,9 @@ def _read(value: object, place: str, height: int) -> Tree:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except (ValueError, RecursionError) as error:
+        except RecursionError:
+            raise FormulaError(f"nested deeper than {MAX_HEIGHT} operators") from None
+        except ValueError as error:
             raise _wrong(place, f"not JSON: {error}") from None
     if not isinstance(value, dict) or "o" not in value or "a" not in value:
         raise _wrong(place, f'an object with "o" and "a" was expected, not {_shown(value)}')

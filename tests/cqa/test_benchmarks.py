@@ -23,6 +23,7 @@ from cqa.hardness.hardness import Hardness, reducible
 from cqa.sampling.options import SamplingError
 from cqa.types.registry import by_name
 from kb.errors import KoplError, ReadError, WriteError
+from tests.cqa.small_benchmark import small_world
 
 
 def a_graph(entities: int = 300, relations: int = 12, triples: int = 2400) -> Graph:
@@ -225,6 +226,20 @@ def test_command(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["2p\t1p\t4\t4", "2p\titself\t4\t4"]
     assert "the published one has 272,115 / 17,526 / 20,438" in printed.err
+
+
+def test_a_saved_graph_has_its_split_already(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save(small_world(), tmp_path / "graph")
+    parser = argparse.ArgumentParser()
+    command_benchmark.add_arguments(parser)
+    options = ["--types", "1p", "--pairs", "4", "--share", "1", "--graph", str(tmp_path / "graph")]
+    given = parser.parse_args(["icews18+", *options, "-o", str(tmp_path / "out")])
+    assert command_benchmark.run(given) == 0
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == ["1p\titself\t4\t4"]
+    assert "the published one has 213,304 / 25,048 / 24,689" in printed.err
 
 
 def test_icews18_is_split_by_time(kopl_data: Path, tmp_path: Path) -> None:

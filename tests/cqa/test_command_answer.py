@@ -9,11 +9,12 @@ import pytest
 
 from cqa.answering.answer import answers
 from cqa.commands import answer as command_answer
+from cqa.errors import QueryError
 from cqa.graphs.files import save
 from cqa.graphs.from_kb import graph_from_kb
 from cqa.graphs.graph import Graph
 from cqa.graphs.names import Names
-from cqa.notation.reading import read_query
+from cqa.notation.reading import EXAMPLES, read_query
 from cqa.notation.sparql import write_sparql
 from cqa.notation.text import write_text
 from cqa.notation.trees import from_tree
@@ -107,6 +108,23 @@ def test_a_question_without_variables_is_true_or_not(
     ):
         assert run(command_answer, "--graph", str(family), query) == 0
         assert capsys.readouterr().out == shown
+
+
+def test_the_examples_of_messages_are_queries(graph: Graph) -> None:
+    named = Names.of([f"node {n}" for n in range(40)]), Names.of([f"link {n}" for n in range(4)])
+    with_names = Graph(graph.links, graph.splits, *named)
+    for notation, example in EXAMPLES.items():
+        read = read_query(example, graph)
+        assert read.notation == notation
+        answers(read.query, graph.full())
+        if notation != "SPARQL":  # its IRIs are the graph's names
+            assert read_query(example, with_names) == read
+
+
+def test_sparql_that_cannot_be_read_is_told_as_sparql(graph: Graph) -> None:
+    for text in ("SELECT (COUNT(?x) AS ?n) WHERE { ?x <r0> ?y }", "SELECT (?x AS ?y) WHERE {}"):
+        with pytest.raises(QueryError, match="only variables can be selected"):
+            read_query(text, graph)
 
 
 def test_every_notation_gives_the_same_query(graph: Graph, trees: list[Sample]) -> None:

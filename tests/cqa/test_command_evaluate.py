@@ -110,6 +110,8 @@ def test_evaluate_with_a_reasoner_of_a_module(
         "    class Best:\n"
         "        def __init__(self, graph, split): self.size = graph.entity_count\n"
         "        def scores(self, query): return range(self.size)\n"
+        "    class Worst(Best):\n"
+        "        def scores(self, query): return 1 / 0\n"
     )
     (tmp_path / "my_broken.py").write_text("1 / 0\n")
     monkeypatch.chdir(tmp_path)
@@ -120,6 +122,11 @@ def test_evaluate_with_a_reasoner_of_a_module(
     for name, message in (
         ("my_missing:x", "the module 'my_missing' cannot be imported .ModuleNotFoundError"),
         ("my_broken:x", "the module 'my_broken' cannot be imported .ZeroDivisionError"),
+        (
+            "my_reasoners:Inner.Worst",
+            r"--reasoner my_reasoners:Inner.Worst: ZeroDivisionError: division by zero"
+            r" \(scores in .*my_reasoners.py, line 8\)",
+        ),
         ("my_reasoners:none", "there is no 'none' in the module 'my_reasoners'"),
         (
             "my_reasoners",
@@ -128,6 +135,16 @@ def test_evaluate_with_a_reasoner_of_a_module(
     ):
         with pytest.raises(KoplError, match=message):
             run(command_evaluate, *given, "--reasoner", name)
+
+
+def test_random_takes_any_seed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = []
+    for seed in ("-1", "1", "-2", "-1"):
+        given = ("--graph", str(folder), str(folder / "queries.jsonl"), "--metric", "mrr")
+        assert run(command_evaluate, *given, "--reasoner", "random", "--seed", seed) == 0
+        shown.append(capsys.readouterr().out)
+    assert shown[0] == shown[3]
+    assert len(set(shown)) == 3
 
 
 @pytest.mark.parametrize(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cqa.graphs.from_kb import INSTANCE_OF
 from cqa.graphs.readers import read_graph
 from kb import Builder, write_lines
+from kb.errors import ReadError
 from kopl.cli import main
 
 
@@ -56,6 +58,9 @@ def test_a_graph_in_another_form_is_saved(tmp_path: Path) -> None:
         (["--graph", "nowhere"], "no such file"),
         (["--kb", "world", "--shares", "1,0"], "three numbers"),
         (["--kb", "world", "--graph", "x"], "not allowed with"),
+        (["--graph", "x", "--shares", "9,0,1"], "--shares is for --kb"),
+        (["--graph", "x", "--by", "time", "--seed", "1"], "--by is for --kb"),
+        (["--kb", "world", "--format", "tsv"], "--format is for --graph"),
     ],
 )
 def test_what_is_refused(
@@ -76,3 +81,17 @@ def test_far_more_workers_than_cores_are_refused(
     with pytest.raises(SystemExit):
         main(["cqa", *action, "--graph", "x", "-o", str(tmp_path / "x"), "--workers", "100000"])
     assert "gain nothing" in capsys.readouterr().err
+
+
+def test_arrays_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    path = tmp_path / "objects.npz"
+    np.savez(path, train=np.array([["a", "b", None]], dtype=object))
+    with pytest.raises(ReadError, match="the array train cannot be read: Object arrays"):
+        read_graph(path)
+    path = tmp_path / "damaged.npz"
+    np.savez(path, train=np.zeros((50, 3), np.int64))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(ReadError, match="the array train cannot be read: Bad CRC-32"):
+        read_graph(path)

@@ -206,7 +206,7 @@ def test_json_nested_without_end() -> None:
         deep = {"o": "n", "a": [deep]}
     with pytest.raises(FormulaError, match="nested deeper"):
         from_json(deep)
-    with pytest.raises(FormulaError, match="not JSON"):
+    with pytest.raises(FormulaError, match="nested deeper"):
         from_json('{"o":"n","a":[' * 100_000)
 
 
