@@ -14,8 +14,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-PARTS = ("cqa_answering", "cqa_sampling", "cqa_hardness")
-SCALE = "cqa_scale"
+FOLDER = Path(__file__).with_name("logical")
+PARTS = ("answering", "sampling", "hardness")
+SCALE = "scale"
 
 
 def main() -> int:
@@ -25,7 +26,7 @@ def main() -> int:
     arguments = parser.parse_args()
     for part in (*PARTS, SCALE) if arguments.scale else PARTS:
         print(f"## {part}\n", flush=True)
-        done = subprocess.run([sys.executable, str(Path(__file__).with_name(f"{part}.py"))])
+        done = subprocess.run([sys.executable, str(FOLDER / f"{part}.py")])
         if done.returncode:
             return done.returncode
         print(flush=True)

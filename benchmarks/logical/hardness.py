@@ -1,6 +1,6 @@
 """Speed of labelling (query, answer) pairs by hardness, and Table 1, with one core.
 
-    KOPL_DATA=DIR python benchmarks/cqa_hardness.py --queries 5000 --graph nell995
+    KOPL_DATA=DIR python benchmarks/logical/hardness.py --queries 5000 --graph nell995
 
 Draws as many queries of each of BetaE's 14 types (5,000: 70,000, as large as its test set of
 NELL995), backward from an answer, with relations drawn as BetaE does and 1 to 100 hard answers

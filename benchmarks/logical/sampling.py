@@ -1,6 +1,6 @@
 """Speed of sampling logical queries, beside the public code's, on FB15k-237 with one core.
 
-    KOPL_DATA=DIR python benchmarks/cqa_sampling.py --queries 50 --graph-queries 5
+    KOPL_DATA=DIR python benchmarks/logical/sampling.py --queries 50 --graph-queries 5
 
 For each type of EFO-1, BetaE and EFOk's complete space, queries are sampled until as many are kept
 (answers on both graphs, limits and negations checked); making the shared tables of the graph is

@@ -1,6 +1,6 @@
 """Speed of answering logical queries, beside the public code's, on FB15k-237 with one core.
 
-    KOPL_DATA=DIR python benchmarks/cqa_answering.py --queries 20 --types-per-group 40
+    KOPL_DATA=DIR python benchmarks/logical/answering.py --queries 20 --types-per-group 40
 
 Queries of all EFO-1 types and of EFOk's published types are grounded backward from an answer at
 random (EFOk's with at most 10,000 answers; published ones have few) and answered on the full graph,

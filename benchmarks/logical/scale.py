@@ -1,6 +1,6 @@
 """A synthetic graph of a million entities and fifty million triples: time, memory, answers.
 
-    python benchmarks/cqa_scale.py --entities 1000000 --triples 50000000 --relations 50
+    python benchmarks/logical/scale.py --entities 1000000 --triples 50000000 --relations 50
 
 Heads, relations and tails are drawn with a heavy tail, as in real graphs. Each stage runs in a
 process of its own, whose peak memory is printed: making and saving the graph, and answering on
