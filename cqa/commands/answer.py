@@ -47,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kb", metavar="KB", help="the knowledge base of the graph: reads KoPL, prints its names"
     )
+    parser.add_argument(
+        "--universe",
+        action="store_true",
+        help="let a variable that stands in no positive atom be any entity, as in ¬s(x,?y) alone",
+    )
     parser.add_argument("--show", action="store_true", help="print the query first, as a formula")
     parser.add_argument("--limit", type=positive, metavar="N", help="print at most so many answers")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -96,7 +101,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.show:
         print(write_text(read.query, graph))
     # A tree in one of De Morgan's forms has complements that nothing bounds.
-    universe = read.tree is not None
+    universe = arguments.universe or read.tree is not None
     observed = graph.observed(arguments.split)
     links = observed if arguments.observed else graph.full(arguments.split)
     semiring = COUNTING if arguments.count else BOOLEAN

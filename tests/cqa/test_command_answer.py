@@ -226,3 +226,16 @@ def test_hardness_is_told_in_json(
     assert [answer["names"] for answer in answers] == [["Bland"], ["Cland"]]
     for answer in answers:
         assert answer["reduces to"] == ("trivial" if answer["kind"] == "easy" else "1p")
+
+
+def test_a_variable_may_be_any_entity_when_asked(
+    family: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = 'exists x. "parent of"(Ann,x) & !"parent of"(x,?y)'
+    with pytest.raises(KoplError, match="no positive atom"):
+        run(command_answer, "--graph", str(family), query)
+    assert run(command_answer, "--graph", str(family), query, "--universe", "--observed") == 0
+    # Of Ann's children Bob alone is known: all but his children, Dan and Eve.
+    names = set(capsys.readouterr().out.split())
+    assert {"Ann", "Bob", "Cid", "Fay"} <= names
+    assert not {"Dan", "Eve"} & names
