@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import csv
 import json
-import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -309,11 +308,8 @@ def test_malformed(
 
 
 def test_responses_about_other_questions(
-    questions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
-    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    # The command line sends warnings to standard error itself, past what listens here.
-    monkeypatch.setattr(logging.getLogger("kb"), "propagate", True)
+    questions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, out = tmp_path / "anna.csv", tmp_path / "out.jsonl"
     arguments = ["paraphrase", "import", questions, str(path), "-o", str(out), "--judges", "0"]
     path.write_text("task,paraphrase\nid nine,Where is that?\n", "utf-8")
@@ -321,7 +317,7 @@ def test_responses_about_other_questions(
     assert "the responses are about others: nine" in capsys.readouterr().err
     path.write_text("task,paraphrase\nnine,What?\n5-1-10,Oslo heads which land?\n", "utf-8")
     assert main(arguments) == 0
-    assert "1 question not in the set, but paraphrased: nine" in caplog.text
+    assert "1 question not in the set, but paraphrased: nine" in capsys.readouterr().err
     capsys.readouterr()
     assert [example.id for example in read_examples(out)] == ["5-1-10"]
     path.write_text("task,canonical,paraphrase\nid 5-1-10,Who is Oslo?,Oslo is who?\n", "utf-8")
