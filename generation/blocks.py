@@ -17,7 +17,6 @@ from generation.choices import Choices
 from generation.grammar import Grammar, bundled
 from generation.judge import Judge
 from generation.lexicon import Lexicon, NoWords
-from generation.needs import fitting
 from generation.pools import NoDraw
 from generation.sampler import Sampler
 from kb import KnowledgeBase
@@ -80,13 +79,13 @@ class Maker:
         run_query: Callable[[str], list[str]] | None = None,
     ) -> None:
         self.kb, self.options = kb, options or Options()
-        self.grammar = fitting(grammar or bundled(), kb)
         self.reasons: Counter[str] = Counter()
         self.compared = 0
         self._choices = Choices(kb)
         self._sampler = Sampler(
-            kb, self.grammar, Random(0), levels=self.options.levels, lexicon=lexicon
+            kb, grammar or bundled(), Random(0), levels=self.options.levels, lexicon=lexicon
         )
+        self.grammar = self._sampler.grammar  # without the rules that cannot be used here
         self._run_query = run_query
 
     def block(self, seed: int, number: int) -> Iterator[Example]:

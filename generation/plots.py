@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from generation.stats import PAPER_TYPES, Statistics
-from kb.errors import KoplError
-from kb.stream import writing
+from kb.packages import figure_class, save_png
 from kopl.traits import ASKING
 
 SIZE = (6.0, 3.6)  # inches
@@ -22,12 +20,7 @@ def write_plots(statistics: Statistics, folder: Path | str) -> list[Path]:
 
     Raises KoplError without the package matplotlib, WriteError where nothing can be written.
     """
-    try:
-        new_figure: Any = import_module("matplotlib.figure").Figure
-    except ImportError:
-        raise KoplError(
-            "plots need the package matplotlib: pip install 'kopl-toolkit[plots]'"
-        ) from None
+    new_figure = figure_class()
     drawn: dict[str, Callable[[Statistics, Any], None]] = {
         "hops": _hops, "lengths": _lengths, "types": _types, "answers": _answers,
     }  # fmt: skip
@@ -36,9 +29,7 @@ def write_plots(statistics: Statistics, folder: Path | str) -> list[Path]:
         figure = new_figure(figsize=SIZE, layout="constrained")
         draw(statistics, figure)
         path = Path(folder) / f"{name}.png"
-        with writing(path, binary=True) as file:
-            # Without the version of matplotlib the same figures give the same bytes.
-            figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+        save_png(figure, path)
         written.append(path)
     return written
 

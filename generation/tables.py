@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from generation.conversion import to_row
 from generation.formats import COLUMNS, from_row
-from kb.errors import KoplError, ReadError
+from kb.errors import ReadError
+from kb.packages import arrow_packages
 from kb.progress import ProgressBar
 from kb.stream import writing
 from kopl.example import Example
@@ -22,15 +22,6 @@ BATCH = 1000  # rows held at a time
 DERIVED = ("hops", "skills", "locating")
 
 
-def _packages() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise KoplError(
-            "Parquet files need the package pyarrow: pip install 'kopl-toolkit[parquet]'"
-        ) from None
-
-
 class Written(NamedTuple):
     """How many rows were written, and how many bytes they take in memory, as Arrow holds them."""
 
@@ -40,7 +31,7 @@ class Written(NamedTuple):
 
 def schema() -> Any:
     """The columns of a set as a schema of pyarrow; raises KoplError without the package."""
-    arrow, _ = _packages()
+    arrow, _ = arrow_packages()
     text, texts = arrow.string(), arrow.list_(arrow.string())
     call = arrow.struct(
         [
@@ -56,7 +47,7 @@ def schema() -> Any:
 
 def write_parquet(path: Path | str, examples: Iterable[Example]) -> Written:
     """Write examples as a Parquet file, a thousand at a time, and say how many."""
-    arrow, parquet = _packages()
+    arrow, parquet = arrow_packages()
     columns = schema()
     count = size = 0
     rows = map(_row, examples)
@@ -77,7 +68,7 @@ def _row(example: Example) -> dict[str, Any]:
 
 def rows(path: Path) -> Iterator[tuple[str, Any]]:
     """(place, object) for each row of a Parquet file; raises ReadError for a damaged file."""
-    arrow, parquet = _packages()
+    arrow, parquet = arrow_packages()
     try:
         with parquet.ParquetFile(path) as file:
             names = set(file.schema_arrow.names)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from kb.errors import KoplError
-from kb.stream import writing
+from kb.packages import figure_class, save_png
 from parsers.history import read_history, read_steps
 
 SIZE = (6.0, 3.6)  # inches
@@ -19,12 +18,7 @@ def write_plots(folder: Path | str) -> list[Path]:
 
     Raises KoplError without the package matplotlib or where there is no history.
     """
-    try:
-        new_figure: Any = import_module("matplotlib.figure").Figure
-    except ImportError:
-        raise KoplError(
-            "plots need the package matplotlib: pip install 'kopl-toolkit[plots]'"
-        ) from None
+    new_figure = figure_class()
     epochs, steps = read_history(Path(folder)), read_steps(Path(folder))
     if not epochs:
         raise KoplError(f"{folder}: there is no history; has the run ended an epoch?")
@@ -38,9 +32,7 @@ def write_plots(folder: Path | str) -> list[Path]:
         axes.set_xlim(left=0)
         figure.legend(loc="outside upper right", ncols=2)
         path = Path(folder) / f"{name}.png"
-        with writing(path, binary=True) as file:
-            # Without the version of matplotlib the same figures give the same bytes.
-            figure.savefig(file, format="png", dpi=150, metadata={"Software": None})
+        save_png(figure, path)
         written.append(path)
     return written
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,8 @@ from cqa.sampling.sample import Sample
 from cqa.types.efok_text import write_formula
 from cqa.types.grounded import write_json
 from cqa.types.tree import Tree
-from kb.errors import KoplError, ReadError
+from kb.errors import ReadError
+from kb.packages import arrow_packages
 from kb.stream import writing
 
 if TYPE_CHECKING:
@@ -84,16 +84,6 @@ class Origin:
     plan: Plan
 
 
-def packages() -> tuple[Any, Any]:
-    """pyarrow and its module for Parquet; raises KoplError without them."""
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise KoplError(
-            "Parquet files need the package pyarrow: pip install 'kopl-toolkit[parquet]'"
-        ) from None
-
-
 def write_folder(
     folder: Path, samples: Iterable[Sample], split: str, origin: Origin | None = None
 ) -> None:
@@ -104,7 +94,7 @@ def write_folder(
 
 def write_table(path: Path, samples: Iterable[Sample]) -> None:
     """Write queries as one Parquet file, a thousand at a time."""
-    arrow, parquet = packages()
+    arrow, parquet = arrow_packages()
     rows = arrow.list_(arrow.list_(arrow.int32()))
     types = {"free": arrow.int32(), **dict.fromkeys(_ANSWERS, rows)}
     names = ("type", "formula", "query", "free", *_ANSWERS)
@@ -130,7 +120,7 @@ def _row(sample: Sample) -> dict[str, Any]:
 
 def read_table(path: Path) -> Iterator[Sample]:
     """The queries of a Parquet file; raises ReadError with file and row."""
-    _, parquet = packages()
+    _, parquet = arrow_packages()
     source = str(path)
     try:
         with parquet.ParquetFile(path) as file:
@@ -160,7 +150,7 @@ def split_files(folder: Path, split: str) -> list[Path]:
 
 
 def _write_card(folder: Path, origin: Origin | None) -> None:
-    _, parquet = packages()
+    _, parquet = arrow_packages()
     counts, files, total = [], [], 0
     splits = {path.name.partition("-")[0] for path in (folder / "data").glob("*.parquet")}
     for split in sorted(splits, key=lambda name: (name != "train", name != "valid", name)):

@@ -23,6 +23,7 @@ from cqa.query import Query
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind, Sample
 from kb.errors import KoplError, ReadError, WriteError
+from kb.packages import arrow_packages
 
 FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
 SPLITS = ("train", "valid", "test")
@@ -45,7 +46,7 @@ def check_target(path: Path, format: str, split: str) -> None:
     if format not in FORMATS:
         raise KoplError(f"there is no format {format!r}; give one of {', '.join(FORMATS)}")
     if format == "parquet":
-        formats_parquet.packages()
+        arrow_packages()
     if format == "efo1" and split == "train":
         raise SamplingError("EFO-1-QA's tables hold queries with hard answers; train has none")
     if not is_folder(path, format):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kb.errors import KoplError
-from kb.stream import writing
+from kb.packages import figure_class, save_png
 
 if TYPE_CHECKING:
     from cqa.hardness.report import Report
@@ -26,12 +25,7 @@ def draw(report: Report, path: Path | str) -> Path:
     Raises KoplError without the package matplotlib or where nothing is to be drawn, WriteError
     where the file cannot be written.
     """
-    try:
-        new_figure: Any = import_module("matplotlib.figure").Figure
-    except ImportError:
-        raise KoplError(
-            "plots need the package matplotlib: pip install 'kopl-toolkit[plots]'"
-        ) from None
+    new_figure = figure_class()
     types, columns = report.types, report.columns
     if not types:
         raise KoplError("there are no pairs to draw")
@@ -56,9 +50,7 @@ def draw(report: Report, path: Path | str) -> Path:
                     color="white" if share > DARK else "black",
                 )  # fmt: skip
     path = Path(path)
-    with writing(path, binary=True) as file:
-        # Without the version of matplotlib the same figures give the same bytes.
-        figure.savefig(file, format="png", dpi=120, metadata={"Software": None})
+    save_png(figure, path, 120)
     return path
 
 

@@ -22,21 +22,7 @@ from cqa.types.betae import BETAE
 from kb.errors import KoplError
 from tests.cqa.small_benchmark import (
     run,
-    small_world,
-    tree_samples,
 )
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    """The small graph."""
-    return small_world()
-
-
-@pytest.fixture(scope="module")
-def trees() -> list[Sample]:
-    """Queries of all of BetaE's types."""
-    return tree_samples()
 
 
 @pytest.fixture(scope="module")

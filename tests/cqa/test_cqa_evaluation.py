@@ -30,23 +30,9 @@ from tests.cqa.small_benchmark import (
     Fixed,
     graph_samples,
     sample,
-    small_world,
-    tree_samples,
 )
 
 DATA = os.environ.get("KOPL_DATA")
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    """The small graph."""
-    return small_world()
-
-
-@pytest.fixture(scope="module")
-def trees() -> list[Sample]:
-    """Queries of all of BetaE's types."""
-    return tree_samples()
 
 
 @pytest.fixture(scope="module")

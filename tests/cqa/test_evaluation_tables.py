@@ -26,21 +26,7 @@ from tests.cqa.small_benchmark import (
     Fixed,
     answer_rows,
     sample,
-    small_world,
-    tree_samples,
 )
-
-
-@pytest.fixture(scope="module")
-def graph() -> Graph:
-    """The small graph."""
-    return small_world()
-
-
-@pytest.fixture(scope="module")
-def trees() -> list[Sample]:
-    """Queries of all of BetaE's types."""
-    return tree_samples()
 
 
 def cells(table: Table, **key: object) -> dict[str, object]:
