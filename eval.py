@@ -31,6 +31,10 @@ def main() -> int:
     parser.add_argument("--data", type=Path, metavar="FILE", help="examples (JSON lines or list)")
     parser.add_argument("--kb", metavar="KB", help="where the runs' knowledge base is now")
     parser.add_argument(
+        "--new-kb", action="store_true",
+        help="--kb may be one that the runs were not trained on; its schema goes by its names",
+    )  # fmt: skip
+    parser.add_argument(
         "--split", choices=("train", "valid", "test"), default="test",
         help="which of the run's own questions, when no --data is given (default: test)",
     )  # fmt: skip
@@ -56,6 +60,8 @@ def main() -> int:
     beams = arguments.beams or (GUIDED_BEAMS if arguments.execution_guided else 1)
     if arguments.execution_guided and beams == 1:
         parser.error("--execution-guided chooses among several programs; give --beams 2 or more")
+    if arguments.new_kb and not (arguments.kb and arguments.data):
+        parser.error("--new-kb needs the other knowledge base (--kb) and questions on it (--data)")
     if arguments.data:
         files = [arguments.data] * len(arguments.runs)
     else:
@@ -64,7 +70,7 @@ def main() -> int:
         arguments.runs, files, kb=arguments.kb, beams=beams,
         constrained=not arguments.unconstrained, guided=arguments.execution_guided,
         json_output=arguments.json, predictions=arguments.predictions, html=arguments.html,
-        errors=arguments.errors,
+        errors=arguments.errors, new_kb=arguments.new_kb,
     )  # fmt: skip
     return 0
 
@@ -73,7 +79,7 @@ def score(
     runs: Path | Sequence[Path], data: Path | Sequence[Path], *,
     kb: KnowledgeBase | str | None = None, beams: int = 1, constrained: bool = True,
     guided: bool = False, json_output: bool = False, predictions: Path | None = None,
-    html: Path | None = None, errors: int = ERRORS,
+    html: Path | None = None, errors: int = ERRORS, new_kb: bool = False,
 ) -> None:  # fmt: skip
     """Evaluate the best networks of runs, each on its file of examples; print and write it all.
 
@@ -94,7 +100,12 @@ def score(
             check_output(path, files)
     decoding = Decoding(beams, constrained, guided)
     comparison, shown = compare(
-        folders, files, kb=kb, decoding=decoding, errors=errors if html else 0
+        folders,
+        files,
+        kb=kb,
+        decoding=decoding,
+        errors=errors if html else 0,
+        new_kb=new_kb,
     )
     if predictions:
         write_predictions(predictions, comparison)

@@ -25,7 +25,7 @@ from parsers.models import class_of
 from parsers.models.base import Model
 from parsers.settings import Settings
 
-FORMAT = 2
+FORMAT = 3
 
 
 class CheckpointError(KoplError):
@@ -75,18 +75,24 @@ def read_run(folder: Path) -> tuple[Settings, Description]:
         raise CheckpointError(f"{folder}: the run is damaged: {error}") from None
 
 
-def restore(folder: Path, kb: KnowledgeBase, *, weights: str | None = "best") -> Model:
+def restore(
+    folder: Path, kb: KnowledgeBase, *, weights: str | None = "best", new_kb: bool = False
+) -> Model:
     """The model of a run with its ``best`` or ``last`` weights (None: new ones).
 
-    Raises CheckpointError when the run is damaged or was trained on another knowledge base.
+    ``new_kb``: the knowledge base may be another one than that of the training. Raises
+    CheckpointError when the run is damaged or was trained on another knowledge base.
     """
     settings, description = read_run(folder)
-    if description.fingerprint != kb.fingerprint:
+    if description.fingerprint == kb.fingerprint:
+        return _restored(folder, settings, description, kb, weights)
+    if not new_kb:
         raise CheckpointError(
             f"{folder}: the run was trained on another knowledge base ({description.kb}); its"
-            " relations and keys may differ. Train it again on this one"
+            " relations and keys may differ. Train it again on this one, or say that it is to do"
+            " with what it learnt there (--new-kb)"
         )
-    return _restored(folder, settings, description, kb, weights)
+    return _restored(folder, settings, description, kb, weights).moved()
 
 
 def restore_anywhere(folder: Path, kb: KnowledgeBase) -> Model:

@@ -23,6 +23,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--run", required=True, dest="folder", help="the folder of a trained run")
     parser.add_argument("--kb", metavar="KB", help="where its knowledge base is now, if it moved")
+    parser.add_argument(
+        "--new-kb", action="store_true",
+        help="--kb may be one that the run was not trained on; its schema goes by its names",
+    )  # fmt: skip
     parser.add_argument("--trace", action="store_true", help="show the value after every call")
     parser.add_argument(
         "--top", type=positive, default=1, metavar="N", help="how many programs to show"
@@ -50,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         if error.name not in ("torch", "safetensors"):
             raise
         raise KoplError(NEEDS_TORCH) from None
-    parser = Parser.load(arguments.folder, arguments.kb)
+    parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
     answers = parser.ask(
         arguments.question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
         beams=arguments.beams, constrained=not arguments.unconstrained,

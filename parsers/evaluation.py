@@ -37,8 +37,9 @@ class Predicts(Protocol):
     language: Language
 
     def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
-    ) -> list[list[Prediction]]:
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
+        guided: bool = False,
+    ) -> list[list[Prediction]]:  # fmt: skip
         """For each question some predictions, the most probable first."""
 
 
@@ -138,7 +139,8 @@ def evaluate(
 ) -> Report:  # fmt: skip
     """Predict for every question, run the best prediction and compare its answer.
 
-    ``guided``: the best is the first of the beam that has exactly one answer, if one has.
+    ``guided``: the best is the first of the beam that has exactly one answer, if one has; a model
+    that writes programs call by call does not go on with calls that find nothing.
     """
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
@@ -146,7 +148,7 @@ def evaluate(
     for begin in range(0, len(order), PART):
         part = order[begin : begin + PART]
         questions = [examples[n].question for n in part]
-        found = model.predict(questions, beams=beams, constrained=constrained)
+        found = model.predict(questions, beams=beams, constrained=constrained, guided=guided)
         for n, predictions in zip(part, found, strict=True):
             best, outcome = _best(predictions, model.language, guided)
             judged[n] = judge(examples[n], best, model.language, outcome)

@@ -71,16 +71,21 @@ class Parser:
 
     def __init__(self, model: Model, description: Description, folder: Path | None = None) -> None:
         self.model, self.description, self.folder = model, description, folder
+        # Whether it is used on another knowledge base than that of its training.
+        self.is_moved = model.kb.fingerprint != description.fingerprint
         self.settings, self.kb = model.settings, model.kb
         self._temperatures: dict[str, Temperature | None] = {}
 
     @classmethod
     def load(
-        cls, run: Path | str, kb: KnowledgeBase | str | Path | None = None, *, device: str = "auto"
-    ) -> Parser:
+        cls, run: Path | str, kb: KnowledgeBase | str | Path | None = None, *,
+        device: str = "auto", new_kb: bool = False,
+    ) -> Parser:  # fmt: skip
         """The best network of a run, on its own knowledge base unless another copy is given.
 
-        Raises CheckpointError when the run is damaged or the knowledge base is another one.
+        ``new_kb``: the knowledge base may be one that the run never saw; relations, keys, concepts
+        and units are then chosen by what they are called. Raises CheckpointError when the run is
+        damaged, or without it when the knowledge base is another one.
         """
         folder = Path(run)
         _, description = read_run(folder)
@@ -88,7 +93,7 @@ class Parser:
             kb = description.kb
         if not isinstance(kb, KnowledgeBase):
             kb = load(kb)
-        model = restore(folder, kb)
+        model = restore(folder, kb, new_kb=new_kb)
         model.network.to(device_of(device))
         model.network.eval()
         return cls(model, description, folder)
@@ -115,8 +120,9 @@ class Parser:
         """At most ``top`` predictions for a question, each executed, the best first.
 
         ``guided``: of the beam (as many as ``top`` at least), what does not run, has no answer or
-        several is dropped; when all would go, the least faulty one stays. Otherwise they come in
-        the order of their probabilities. Raises KoplError for a question without words.
+        several is dropped; when all would go, the least faulty one stays. The pointer model does
+        not even go on with calls that find nothing. Otherwise they come in the order of their
+        probabilities. Raises KoplError for a question without words.
         """
         if not Question.of(question).words:
             raise KoplError("the question is empty")
@@ -124,7 +130,7 @@ class Parser:
             raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
         decoding = Decoding(max(beams, top), constrained, guided)
         [predictions] = self.model.predict(
-            [question], beams=decoding.beams, constrained=constrained
+            [question], beams=decoding.beams, constrained=constrained, guided=guided
         )
         # What choosing by execution found out need not be found out again, but for a trace.
         known: list[tuple[Prediction, object]] = [(one, None) for one in predictions]

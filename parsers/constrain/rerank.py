@@ -1,5 +1,7 @@
 """Execution-guided choice among predictions: what does not run, or has no single answer, goes.
 
+`PartialRuns` tells while a program is written that one of its calls finds nothing.
+
 executor = Executor(kb)
 judged = by_execution(predictions, lambda found: executor.run(found.program))
 best = judged.kept[0].prediction
@@ -13,6 +15,9 @@ from typing import Generic, Protocol, TypeAlias, TypeVar
 from typing import Literal as OneOf
 
 from kb.errors import KoplError
+from kopl.denotation import Outcome
+from kopl.executor import Executor
+from kopl.program import Call
 
 # What may be wrong with a prediction: running it raises an error, or its answer is not one string.
 Fault: TypeAlias = OneOf["fails", "empty", "several"]
@@ -80,6 +85,25 @@ def by_execution(
         kept = [min(judged, key=_severity)]
     places = {one.rank for one in kept}
     return Judgement(tuple(kept), tuple(one for one in judged if one.rank not in places))
+
+
+class PartialRuns:
+    """Runs parts of the programs that are considered for one question; no part runs twice."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._outcomes: dict[Call, Outcome] = {}
+        self._failed: set[Call] = set()
+
+    def finds_nothing(self, call: Call) -> bool:
+        """Whether a call fails or gives an empty set."""
+        if call in self._failed:
+            return True
+        try:
+            return self._executor.outcome(call, self._outcomes).weight() == 0
+        except KoplError:
+            self._failed.add(call)
+            return True
 
 
 def _severity(judged: Judged[Prediction]) -> tuple[int, int]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.store import NameKind, normalise_name
+from kopl.functions import Function
 from kopl.types import Kind
 
 ValueType: TypeAlias = Literal["string", "quantity", "time"]
@@ -28,8 +29,28 @@ TYPE_OF: dict[Kind, ValueType] = {
     Kind.COMPARATIVE: "quantity",
 }
 
+# The kinds of arguments that are keys, and whether a qualifier's.
+KEYS = {Kind.KEY: False, Kind.QUALIFIER_KEY: True}
+
 # A key as an attribute's or as a qualifier's: the same word may be both, with other values.
 Key: TypeAlias = tuple[str, bool]
+
+
+def type_of_key(function: Function, at: int) -> ValueType | None:
+    """The type that the values of a key argument must have, by the arguments behind it."""
+    for _, kind in function.arguments[at + 1 :]:
+        if kind in TYPE_OF:
+            return TYPE_OF[kind]
+        if kind in KEYS:
+            break
+    return None
+
+
+def types_without_key(function: Function) -> list[ValueType]:
+    """The types of values that are compared with those of the input, as Verify does."""
+    if any(kind in KEYS for _, kind in function.arguments):
+        return []
+    return [TYPE_OF[kind] for _, kind in function.arguments if kind in TYPE_OF]
 
 
 class Schema:
@@ -73,7 +94,11 @@ class Schema:
 
     def has(self, key: Key, type: ValueType) -> bool:
         """Whether some value of a key has the type."""
-        return type in self._types.get(key, ())
+        return type in self.types(key)
+
+    def types(self, key: Key) -> frozenset[str]:
+        """The types of a key's values: "string", "quantity", "time"; none of an unknown key."""
+        return self._types.get(key, frozenset())
 
     def units(self, key: Key) -> list[str]:
         """The units of a key's quantities, "1" among them where some have none."""

@@ -18,6 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from kb import KnowledgeBase
+from kb.errors import KoplError
 from kopl.example import Example
 from parsers.languages import Language, language_of
 from parsers.prediction import Prediction
@@ -97,6 +98,13 @@ class Model(ABC):
     ) -> Model:
         """The model that `state` and `save` describe, its weights not yet loaded."""
 
+    def moved(self) -> Model:
+        """The model for its knowledge base where it was trained on another one.
+
+        Itself, unless a model has weights for the items of a schema.
+        """
+        return self
+
     @abstractmethod
     def state(self) -> dict[str, Any]:
         """What is saved beside the weights, as JSON: vocabularies and the like."""
@@ -140,18 +148,51 @@ class Model(ABC):
 
     @abstractmethod
     def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
-    ) -> list[list[Prediction]]:
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
+        guided: bool = False,
+    ) -> list[list[Prediction]]:  # fmt: skip
         """For each question at most so many predictions, the most probable first.
 
         One beam is greedy search. ``constrained``: only what is well-typed and, where the model
-        can tell, only names that the knowledge base has.
+        can tell, only names that the knowledge base has. ``guided``: a model that writes programs
+        call by call does not go on with calls that find nothing; others take no notice.
         """
 
     @property
     def device(self) -> torch.device:
         """Where the network is."""
         return next(self.network.parameters()).device
+
+
+class Unfitting(KoplError):
+    """Weights of another model that have other sizes."""
+
+
+def take_over(model: Model, other: Model) -> tuple[int, int]:
+    """Fill a model with the weights of another one of its class.
+
+    Weights of the same name and shape are copied; rows of `tables` are copied by what they stand
+    for. Gives how many rows were known to the other, and how many there are. Raises Unfitting.
+    """
+    theirs = dict(other.network.named_parameters())
+    rows, from_rows = model.tables(), other.tables()
+    taken = known = 0
+    with torch.no_grad():
+        for name, parameter in model.network.named_parameters():
+            old = theirs.get(name)
+            own_rows = name in rows
+            if old is None or old.shape[own_rows:] != parameter.shape[own_rows:]:
+                found = "none" if old is None else "×".join(map(str, old.shape))
+                wanted = "×".join(map(str, parameter.shape))
+                raise Unfitting(f"{name} is {wanted} here, but {found} there")
+            if not own_rows:
+                parameter.copy_(old)
+                continue
+            places = {text: row for row, text in enumerate(from_rows[name])}
+            here = [row for row, text in enumerate(rows[name]) if text in places]
+            parameter[here] = old[[places[rows[name][row]] for row in here]]
+            taken, known = taken + len(here), known + len(rows[name])
+    return taken, known
 
 
 def summed_loss(scores: Tensor, targets: Tensor) -> Scores:

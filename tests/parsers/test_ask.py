@@ -46,7 +46,9 @@ def told(run: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     ]
     asked: list[tuple[int, bool]] = []
 
-    def predict(questions: list[str], *, beams: int = 1, constrained: bool = True) -> Any:
+    def predict(
+        questions: list[str], *, beams: int = 1, constrained: bool = True, guided: bool = False
+    ) -> Any:
         asked.append((beams, constrained))
         return [beam[:beams]]
 

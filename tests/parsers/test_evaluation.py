@@ -32,8 +32,9 @@ class Told:
         self.asked: list[tuple[int, bool]] = []
 
     def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
-    ) -> list[list[Prediction]]:
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
+        guided: bool = False,
+    ) -> list[list[Prediction]]:  # fmt: skip
         self.asked.append((beams, constrained))
         return [
             [written(self.language, text, -float(n + 1)) for n, text in enumerate(self.texts[one])]

@@ -1,4 +1,4 @@
-"""Examples as tensors: token numbers, steps, and which actions each step allows."""
+"""Examples as tensors: token numbers, marks, steps, and which actions each step allows."""
 
 from __future__ import annotations
 
@@ -9,70 +9,110 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from kb import KnowledgeBase
 from kopl.example import Example
+from parsers.linking import Linker
 from parsers.models.base import IGNORED, Batch, Item, Tensors
-from parsers.target import POINTERS, SLOTS, Actions, NotExpressible, Step, steps_of
+from parsers.models.pointer.mentions import ITEM_MARKS, MARKS, Mentioned, Mentions
+from parsers.models.pointer.pretrained import Vectors
+from parsers.steps import NotExpressible, Step, steps_of
+from parsers.target import POINTERS, SLOTS, Actions
 from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape
 
+OF_ITEMS = [at for at, mark in enumerate(MARKS) if mark in ITEM_MARKS]
 SLOT_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
 
 
 @dataclass(frozen=True)
-class PointerItem(Item):
-    """An example ready for training, with the question's tokens and the program's steps."""
+class Asked:
+    """A question with all that a network reads of it; ``vectors`` are those of a pretrained one."""
 
     question: Question
+    mentioned: Mentioned
+    vectors: Vectors | None = None
+
+
+@dataclass(frozen=True)
+class PointerItem(Item):
+    """An example ready for training: what is asked, and the program's steps."""
+
+    asked: Asked
     steps: tuple[Step, ...]
 
 
 def prepare(
-    examples: Sequence[Example], actions: Actions, kb: KnowledgeBase
+    examples: Sequence[Example], actions: Actions, linker: Linker, mentions: Mentions
 ) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
     """The examples that the actions can express, and the others with the reason."""
     items, left = [], []
     for example in examples:
         question = Question.of(example.question)
         try:
-            steps = steps_of(example.program, question, actions, kb)
+            steps = steps_of(example.program, question, actions, linker)
         except NotExpressible as reason:
             left.append((example, f"neither the question nor the schema has {reason}"))
             continue
-        items.append(PointerItem(example, len(steps), question, tuple(steps)))
+        asked = Asked(question, mentions.of(question))
+        items.append(PointerItem(example, len(steps), asked, tuple(steps)))
     return items, left
 
 
 @dataclass(frozen=True)
 class Words(Tensors):
-    """Questions as tensors; B questions of at most L tokens."""
+    """Questions as tensors; B questions of at most L tokens, A actions."""
 
     words: Tensor  # B × L, numbers in the vocabulary, 0 behind the end
     pieces: Tensor  # B × L × MOST_PIECES, 0 behind the end
     shapes: Tensor  # B × L
+    marks: Tensor  # B × L × MARKS
+    names: Tensor  # B × L × L, 1 where a name goes from a token (rows) to a token (columns)
+    items: Tensor  # B × A, 1 where the item of an action is mentioned
+    vectors: Tensor | None  # B × L × P, of a pretrained encoder
     lengths: Tensor  # B, on the CPU wherever the others are: packing asks for that
 
     def to(self, device: torch.device) -> Words:
         """The same on a device."""
-        return Words(
-            self.words.to(device), self.pieces.to(device), self.shapes.to(device), self.lengths
-        )
+        moved = super().to(device)
+        object.__setattr__(moved, "lengths", self.lengths)
+        return moved
 
     @classmethod
-    def of(cls, questions: Sequence[Question], vocabulary: Vocabulary) -> Words:
+    def of(cls, questions: Sequence[Asked], vocabulary: Vocabulary, actions: int) -> Words:
         """The tensors of some questions."""
-        longest = max(len(question.words) for question in questions)
-        words = np.zeros((len(questions), longest), np.int64)
-        parts = np.zeros((len(questions), longest, MOST_PIECES), np.int64)
-        shapes = np.zeros((len(questions), longest), np.int64)
-        for row, question in enumerate(questions):
-            for at, word in enumerate(question.words):
+        count, longest = len(questions), max(len(asked.question.words) for asked in questions)
+        words = np.zeros((count, longest), np.int64)
+        parts = np.zeros((count, longest, MOST_PIECES), np.int64)
+        shapes = np.zeros((count, longest), np.int64)
+        marks = np.zeros((count, longest, len(MARKS)), np.float32)
+        names = np.zeros((count, longest, longest), np.float32)
+        items = np.zeros((count, actions), np.float32)
+        vectors = None
+        if questions[0].vectors is not None:
+            vectors = np.zeros((count, longest, questions[0].vectors.shape[1]), np.float32)
+        for row, asked in enumerate(questions):
+            own = asked.question.words
+            for at, word in enumerate(own):
                 words[row, at] = vocabulary.number(word)
                 found = pieces(word)
                 parts[row, at, : len(found)] = found
                 shapes[row, at] = shape(word)
-        lengths = torch.tensor([len(question.words) for question in questions])
+            marks[row, : len(own)] = asked.mentioned.marks
+            # The number in "ISO 639 code" is a word like others.
+            shapes[row, : len(own)][asked.mentioned.marks[:, OF_ITEMS].any(1)] = 0
+            for first, last in asked.mentioned.names:
+                names[row, first, last] = 1
+            items[row, list(asked.mentioned.items)] = 1
+            if vectors is not None and asked.vectors is not None:
+                vectors[row, : len(own)] = asked.vectors
+        lengths = torch.tensor([len(asked.question.words) for asked in questions])
         return cls(
-            torch.from_numpy(words), torch.from_numpy(parts), torch.from_numpy(shapes), lengths
+            words=torch.from_numpy(words),
+            pieces=torch.from_numpy(parts),
+            shapes=torch.from_numpy(shapes),
+            marks=torch.from_numpy(marks),
+            names=torch.from_numpy(names),
+            items=torch.from_numpy(items),
+            vectors=None if vectors is None else torch.from_numpy(vectors),
+            lengths=lengths,
         )
 
 
@@ -86,8 +126,9 @@ class PointerBatch(Batch):
     words: Words
     slots: Tensor  # B × T
     functions: Tensor  # B × T, number of the action of the function being written
+    starts: Tensor  # B × T, the token at which the text being copied begins, -1 for none
     allowed: Tensor  # B × T × A, bool
-    pointing: Tensor  # B × T, bool: the step points to a token
+    pointing: Tensor  # B × T, bool: the step may point to a token
     targets: Tensor  # B × T
 
     @classmethod
@@ -103,6 +144,7 @@ class PointerBatch(Batch):
         longest, size = max(len(item.steps) for item in items), len(actions)
         slots = np.zeros((len(items), longest), np.int64)
         functions = np.zeros((len(items), longest), np.int64)
+        starts = np.full((len(items), longest), -1, np.int64)
         allowed = np.zeros((len(items), longest, size), np.bool_)
         pointing = np.zeros((len(items), longest), np.bool_)
         targets = np.full((len(items), longest), IGNORED, np.int64)
@@ -110,16 +152,17 @@ class PointerBatch(Batch):
             for at, step in enumerate(item.steps):
                 slots[row, at] = SLOT_NUMBERS[step.slot]
                 functions[row, at] = function_number(actions, step.function)
-                allowed[row, at, list(step.allowed if masked else actions.of_slot(step.slot))] = (
-                    True
-                )
+                starts[row, at] = step.start
+                among = step.allowed if masked else actions.of_slot(step.slot) or step.allowed
+                allowed[row, at, list(among)] = True
                 pointing[row, at] = step.slot in POINTERS
                 targets[row, at] = step.action if step.action >= 0 else size + step.token
         return cls(
             count=sum(len(item.steps) for item in items),
-            words=Words.of([item.question for item in items], vocabulary),
+            words=Words.of([item.asked for item in items], vocabulary, size),
             slots=torch.from_numpy(slots),
             functions=torch.from_numpy(functions),
+            starts=torch.from_numpy(starts),
             allowed=torch.from_numpy(allowed),
             pointing=torch.from_numpy(pointing),
             targets=torch.from_numpy(targets),

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from kb import KnowledgeBase
 from kopl.errors import ParseError
 from kopl.program import Call
+from parsers.constrain.rerank import PartialRuns
+from parsers.linking import Linker
 from parsers.models.base import NEVER
-from parsers.models.pointer.data import SLOT_NUMBERS, Words, function_number
-from parsers.models.pointer.network import Network
-from parsers.target import POINTERS, Actions, FreeState, State
-from parsers.tokens import Question, Vocabulary
+from parsers.models.pointer.data import SLOT_NUMBERS, Asked, Words, function_number
+from parsers.models.pointer.network import ActionVectors, Encoded, Network
+from parsers.states import FreeState, State
+from parsers.target import POINTERS, Actions
+from parsers.tokens import Vocabulary
 
 MOST_STEPS = 200
 
@@ -37,33 +41,31 @@ class Decoder:
         network: Network,
         vocabulary: Vocabulary,
         actions: Actions,
-        kb: KnowledgeBase,
+        linker: Linker,
         *,
         free: bool = False,
     ) -> None:
         self.network, self.vocabulary = network, vocabulary
-        self.actions, self.kb = actions, kb
+        self.actions, self.linker = actions, linker
         self._state = FreeState if free else State
+        self._masks: dict[object, npt.NDArray[np.bool_]] = {}
 
     @property
     def _device(self) -> torch.device:
         return self.network.action_bias.device
 
     @torch.inference_mode()
-    def greedy(self, questions: Sequence[Question]) -> list[Written]:
+    def greedy(self, questions: Sequence[Asked]) -> list[Written]:
         """The program of the best step after step for each question, which must have words."""
-        self.network.eval()
+        encoded, hidden, vectors = self._encode(questions)
         result: dict[int, Written] = {}
-        words = Words.of(questions, self.vocabulary).to(self._device)
-        encoded, inside, hidden = self.network.encode(words)
-        vectors = self.network.action_vectors()
-        states = [self._state(question, self.kb) for question in questions]
+        states = [self._state(asked.question, self.linker) for asked in questions]
         logarithms = [0.0] * len(questions)
         previous = torch.full((len(questions), 1), -1, device=self._device)
         live = list(range(len(questions)))
         for _ in range(MOST_STEPS):
             rows = [states[n] for n in live]
-            scores, hidden = self._step(rows, previous, encoded, inside, hidden, vectors)
+            scores, hidden = self._step(rows, previous, encoded, hidden, vectors)
             best = scores.log_softmax(-1).max(-1)
             kept = []
             for row, (n, value, choice) in enumerate(
@@ -76,86 +78,105 @@ class Decoder:
                     kept.append(row)
             if not kept:
                 break
-            index = torch.tensor(kept, device=self._device)
-            live = [live[row] for row in kept]
-            previous = best.indices[index].unsqueeze(1)
-            encoded, inside, hidden = encoded[index], inside[index], hidden[:, index]
+            previous = best.indices.unsqueeze(1)
+            if len(kept) < len(live):
+                index = torch.tensor(kept, device=self._device)
+                live = [live[row] for row in kept]
+                encoded, previous = encoded.rows(index), previous[index]
+                hidden = hidden[:, index]
         return [result[n] for n in range(len(questions))]
 
     @torch.inference_mode()
-    def beam(self, question: Question, width: int) -> list[Written]:
-        """What a beam of this width finds, the most probable first."""
-        self.network.eval()
-        words = Words.of([question], self.vocabulary).to(self._device)
-        encoded, inside, hidden = self.network.encode(words)
-        vectors = self.network.action_vectors()
-        # (log probability, choices so far, hidden state)
-        paths: list[tuple[float, list[int], Tensor]] = [(0.0, [], hidden)]
+    def beam(self, question: Asked, width: int, runs: PartialRuns | None = None) -> list[Written]:
+        """What a beam of this width finds, the most probable first.
+
+        With ``runs``, no path is gone on with whose last call finds nothing.
+        """
+        one, first, vectors = self._encode([question])
+        start = self._state(question.question, self.linker)
+        # (log probability, last choice, state, hidden state)
+        paths: list[tuple[float, int, State, Tensor]] = [(0.0, -1, start, first)]
         found: dict[object, Written] = {}
         for _ in range(MOST_STEPS):
-            states = [self._replay(question, choices) for _, choices, _ in paths]
-            count = len(paths)
-            previous = torch.tensor(
-                [[path[1][-1] if path[1] else -1] for path in paths], device=self._device
-            )
+            everyone = torch.zeros(len(paths), dtype=torch.long, device=self._device)
+            previous = torch.tensor([[path[1]] for path in paths], device=self._device)
             scores, hidden = self._step(
-                states, previous, encoded.expand(count, -1, -1), inside.expand(count, -1),
-                torch.cat([path[2] for path in paths], 1), vectors,
+                [path[2] for path in paths], previous, one.rows(everyone),
+                torch.cat([path[3] for path in paths], 1), vectors,
             )  # fmt: skip
-            logs = scores.log_softmax(-1)
-            best = logs.topk(min(width, logs.shape[-1]), -1)
-            longer = []
-            for row, (log, choices, _) in enumerate(paths):
-                for value, choice in zip(
-                    best.values[row].tolist(), best.indices[row].tolist(), strict=True
-                ):
+            best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
+            longer: list[tuple[float, int, int]] = []
+            values, choices = best.values.tolist(), best.indices.tolist()
+            for row, path in enumerate(paths):
+                for value, choice in zip(values[row], choices[row], strict=True):
                     if value > NEVER / 2:
-                        longer.append((log + value, [*choices, choice], hidden[:, row : row + 1]))
-            longer.sort(key=lambda path: -path[0])
-            paths = []
-            for path in longer[: width - len(found)]:
-                state = self._replay(question, path[1][:-1])
-                written = self._take(state, path[1][-1], path[0])
+                        longer.append((path[0] + value, row, choice))
+            longer.sort(key=lambda way: -way[0])
+            going: list[tuple[float, int, State, Tensor]] = []
+            for log, row, choice in longer:
+                if len(going) + len(found) >= width:
+                    break
+                state = paths[row][2].copy()
+                written = self._take(state, choice, log)
+                closed = state.calls > paths[row][2].calls
+                if runs is not None and closed and runs.finds_nothing(state.ready[-1]):
+                    continue
                 if written is None:
-                    paths.append(path)
+                    going.append((log, choice, state, hidden[:, row : row + 1]))
                     continue
                 # The same program may be written with spans at other places: it counts once.
                 same = written.program or str(written.error)
-                if same not in found or found[same].log_probability < path[0]:
+                if same not in found or found[same].log_probability < log:
                     found[same] = written
+            paths = going
             if not paths:
                 break
         return sorted(found.values(), key=lambda written: -written.log_probability)
+
+    def _encode(self, questions: Sequence[Asked]) -> tuple[Encoded, Tensor, ActionVectors]:
+        self.network.eval()
+        words = Words.of(questions, self.vocabulary, len(self.actions)).to(self._device)
+        encoded, hidden = self.network.encode(words)
+        return encoded, hidden, self.network.action_vectors()
 
     def _step(
         self,
         states: Sequence[State],
         previous: Tensor,
-        encoded: Tensor,
-        inside: Tensor,
+        encoded: Encoded,
         hidden: Tensor,
-        vectors: Tensor,
+        vectors: ActionVectors,
     ) -> tuple[Tensor, Tensor]:
         """Scores of what may come next (B × A+L), all else NEVER, and the decoder's new state."""
-        slots = torch.tensor([[SLOT_NUMBERS[state.slot]] for state in states], device=self._device)
-        functions = torch.tensor(
-            [
-                [function_number(self.actions, state.function.name if state.function else "")]
-                for state in states
-            ],
-            device=self._device,
-        )
+        given = [
+            (
+                SLOT_NUMBERS[state.slot],
+                function_number(self.actions, state.function.name if state.function else ""),
+                state.start,
+            )
+            for state in states
+        ]
+        slots, functions, starts = torch.tensor(given, device=self._device).T.unsqueeze(-1)
         inputs = self.network.step_inputs(previous, vectors, encoded, slots, functions)
         outputs, hidden = self.network.decoder(inputs, hidden)
-        by_action, by_token = self.network.scores(outputs, encoded, inside, vectors, slots)
+        by_action, by_token = self.network.scores(outputs, encoded, vectors, slots, starts)
         scores = torch.cat([by_action, by_token], -1).squeeze(1)
-        allowed = torch.zeros_like(scores, dtype=torch.bool)
+        size = len(self.actions)
+        allowed = np.zeros(tuple(scores.shape), np.bool_)
         for row, state in enumerate(states):
+            allowed[row, :size] = self._mask(state)
             if state.slot in POINTERS:
-                allowed[row, [len(self.actions) + token for token in state.tokens()]] = True
-            else:
-                allowed[row, list(self.actions.allowed(state))] = True
-        return scores.masked_fill(~allowed, NEVER), hidden
+                allowed[row, [size + token for token in state.tokens()]] = True
+        return scores.masked_fill(~torch.from_numpy(allowed).to(self._device), NEVER), hidden
+
+    def _mask(self, state: State) -> npt.NDArray[np.bool_]:
+        """Which actions a state allows."""
+        key = state.signature()
+        if key not in self._masks:
+            mask = np.zeros(len(self.actions), np.bool_)
+            mask[list(self.actions.allowed(state))] = True
+            self._masks[key] = mask
+        return self._masks[key]
 
     def _take(self, state: State, choice: int, log_probability: float) -> Written | None:
         """Go on by a choice; what is written when the program ends by it."""
@@ -165,9 +186,3 @@ class Decoder:
         except ParseError as error:  # of a free state
             return Written(log_probability, None, error)
         return Written(log_probability, state.program()) if state.done else None
-
-    def _replay(self, question: Question, choices: Sequence[int]) -> State:
-        state = self._state(question, self.kb)
-        for choice in choices:
-            self._take(state, choice, 0.0)
-        return state

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from kb import KnowledgeBase
+from kb.progress import ProgressBar
 from kopl.example import Example
-from parsers.models.base import Model
-from parsers.models.pointer.data import PointerBatch, PointerItem, prepare
+from parsers.constrain.rerank import PartialRuns
+from parsers.linking import Linker
+from parsers.models.base import Model, take_over
+from parsers.models.pointer.data import Asked, PointerBatch, PointerItem, prepare
 from parsers.models.pointer.decode import Decoder, Written
+from parsers.models.pointer.mentions import Mentions
 from parsers.models.pointer.network import Network
+from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
 from parsers.prediction import WORDLESS, Prediction
 from parsers.settings import Settings
-from parsers.target import Actions
+from parsers.steps import known_texts
+from parsers.target import KNOWN, Actions
 from parsers.tokens import Question, Vocabulary
+from parsers.world import device_of
 
 
 class PointerModel(Model):
@@ -29,15 +39,30 @@ class PointerModel(Model):
     ) -> None:
         super().__init__(settings, kb)
         self.vocabulary, self.actions = vocabulary, actions
-        sizes = settings.pointer
-        self.network = Network(vocabulary, actions, sizes.embedding, sizes.hidden, sizes.dropout)
+        self.linker = Linker(kb)
+        self.mentions = Mentions(actions, self.linker)
+        self.encoder = encoder_of(settings)
+        size = self.encoder.size if self.encoder else 0
+        self.network = Network(vocabulary, actions, settings.pointer, size)
+        if self.encoder:
+            names = self.encoder.names(text for _, text in actions.entries)
+            self.network.name_vectors.copy_(names)
+        self._decoders: dict[bool, Decoder] = {}
+
+    @classmethod
+    def check(cls, settings: Settings) -> None:
+        """Raise ModelError where the pretrained encoder cannot be had."""
+        encoder_of(settings)
 
     @classmethod
     def create(
         cls, settings: Settings, kb: KnowledgeBase, examples: Sequence[Example]
     ) -> PointerModel:
-        """A new model: the words of the questions, the actions of the knowledge base."""
-        actions = Actions.of(kb)
+        """A new model: the words of the questions, the actions of the knowledge base.
+
+        What several programs name and their questions do not say becomes a known text.
+        """
+        actions = Actions.of(kb, known_texts(examples, Linker(kb)))
         called = [word for _, text in actions.entries for word in Question.of(text).words]
         questions = (Question.of(example.question) for example in examples)
         return cls(settings, kb, Vocabulary.of(questions, called), actions)
@@ -49,6 +74,23 @@ class PointerModel(Model):
         """The model that `state` describes."""
         actions = Actions(tuple((slot, text) for slot, text in state["actions"]))
         return cls(settings, kb, Vocabulary(state["words"]), actions)
+
+    def moved(self) -> PointerModel:
+        """The same weights with the actions of the knowledge base.
+
+        Items that training did not have get no vectors of their own, and the mean bias of those
+        that it had.
+        """
+        known = [entry for entry in self.actions.entries if entry[0] in KNOWN.values()]
+        other = PointerModel(self.settings, self.kb, self.vocabulary, Actions.of(self.kb, known))
+        take_over(other, self)
+        is_new = [self.actions.number(*entry) is None for entry in other.actions.entries]
+        with torch.no_grad():
+            weights, biases = other.network.actions.weight, other.network.action_bias
+            weights[:-1][is_new] = 0.0
+            items = self.network.action_bias[self.network.is_item]
+            biases[is_new] = items.mean() if len(items) else 0.0
+        return other
 
     def state(self) -> dict[str, Any]:
         """The words and the actions."""
@@ -71,7 +113,15 @@ class PointerModel(Model):
         self, examples: Sequence[Example]
     ) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
         """The examples whose arguments stand in the question or in the schema, and the others."""
-        return prepare(examples, self.actions, self.kb)
+        items, left = prepare(examples, self.actions, self.linker, self.mentions)
+        if self.encoder:
+            with ProgressBar("reading questions", len(items)) as bar:
+                vectors = self.encoder.of([item.asked.question for item in items], bar.advance)
+            items = [
+                replace(item, asked=replace(item.asked, vectors=own))
+                for item, own in zip(items, vectors, strict=True)
+            ]
+        return items, left
 
     def collate(self, items: Sequence[PointerItem]) -> PointerBatch:
         """The tensors of some examples."""
@@ -82,26 +132,51 @@ class PointerModel(Model):
         """Nothing: most of the time goes into recurrent layers, which are compiled already."""
 
     def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
-    ) -> list[list[Prediction]]:
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
+        guided: bool = False,
+    ) -> list[list[Prediction]]:  # fmt: skip
         """Programs that always type, or, unconstrained, what the best actions amount to."""
-        decoder = Decoder(
-            self.network, self.vocabulary, self.actions, self.kb, free=not constrained
-        )
+        decoder = self._decoder(constrained)
         asked = [Question.of(question) for question in questions]
         result: list[list[Prediction]] = [[WORDLESS] for _ in asked]
-        worded = [number for number, question in enumerate(asked) if question.words]
-        if beams == 1 and worded:
-            written = decoder.greedy([asked[number] for number in worded])
+        numbers = [number for number, question in enumerate(asked) if question.words]
+        worded = dict(zip(numbers, self._read([asked[n] for n in numbers]), strict=True))
+        if beams == 1 and not guided and worded:
+            written = decoder.greedy(list(worded.values()))
             for number, one in zip(worded, written, strict=True):
                 result[number] = [self._prediction(one)]
         elif worded:
-            for number in worded:
-                found = decoder.beam(asked[number], beams)
+            for number, question in worded.items():
+                found = []
+                if guided and constrained:
+                    found = decoder.beam(question, beams, PartialRuns(self.language.executor))
+                # Where nothing is found that way, an answer of 0 or "no" may be right.
+                found = found or decoder.beam(question, beams)
                 result[number] = [self._prediction(one) for one in found]
         return result
+
+    def _read(self, questions: Sequence[Question]) -> list[Asked]:
+        """The questions with all that the network reads of them."""
+        read = [Asked(question, self.mentions.of(question)) for question in questions]
+        if self.encoder and read:
+            vectors = self.encoder.of(questions)
+            read = [replace(one, vectors=own) for one, own in zip(read, vectors, strict=True)]
+        return read
+
+    def _decoder(self, constrained: bool) -> Decoder:
+        if constrained not in self._decoders:
+            self._decoders[constrained] = Decoder(
+                self.network, self.vocabulary, self.actions, self.linker, free=not constrained
+            )
+        return self._decoders[constrained]
 
     def _prediction(self, written: Written) -> Prediction:
         if written.program is None:
             return Prediction("", written.log_probability, None, written.error)
         return self.language.of_program(written.program, written.log_probability)
+
+
+def encoder_of(settings: Settings) -> PretrainedEncoder | None:
+    """The pretrained encoder that the settings name, None for none."""
+    name = settings.pointer.pretrained
+    return load_encoder(name, str(device_of(settings.device))) if name else None

@@ -164,8 +164,9 @@ class RnnModel(Model):
 
     @torch.inference_mode()
     def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
-    ) -> list[list[Prediction]]:
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
+        guided: bool = False,
+    ) -> list[list[Prediction]]:  # fmt: skip
         """Whole programs or queries of the closed vocabularies."""
         self.network.eval()
         words = [self._words(question) for question in questions]

@@ -217,8 +217,9 @@ class Seq2SeqModel(Model):
 
     @torch.inference_mode()
     def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True
-    ) -> list[list[Prediction]]:
+        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
+        guided: bool = False,
+    ) -> list[list[Prediction]]:  # fmt: skip
         """Texts from the search of transformers, with the probability that the model gives them."""
         self.network.eval()
         longest = self.settings.seq2seq.longest

@@ -1,0 +1,76 @@
+"""The pointer model with vectors of a pretrained encoder: a tiny new one stands for it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kb import KnowledgeBase
+from kopl.example import Example
+from parsers.tokens import Question
+from tests.parsers.conftest import quick
+
+
+@pytest.fixture(scope="module")
+def encoder(torch: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The folder of an encoder with random weights and a tokenizer of letters and some words."""
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    folder = tmp_path_factory.mktemp("encoder")
+    letters = [chr(code) for code in range(33, 127) if not chr(code).isupper()]
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "nor", "##way", *letters]
+    words += [f"##{letter}" for letter in letters]
+    (folder / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    tokenizer = transformers.BertTokenizerFast(str(folder / "vocab.txt"), do_lower_case=True)
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=len(words), hidden_size=24, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32,
+    )  # fmt: skip
+    transformers.BertModel(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return str(folder)
+
+
+def test_each_word_has_the_mean_of_its_pieces(encoder: str) -> None:
+    from parsers.models.pointer.pretrained import load_encoder
+
+    found = load_encoder(encoder)
+    question = Question.of("the Norway  of x\u200b?")
+    [alone] = found.of([question])
+    assert alone.shape == (len(question.words), found.size) == (6, 24)
+    # In a batch with a longer one, nothing changes; a word without pieces has no vector.
+    together = found.of([question, Question.of("a much longer question than the other one is")])
+    assert abs(alone.astype(float) - together[0].astype(float)).max() < 1e-2
+    assert not alone[4].any() and alone[[0, 1, 2, 3, 5]].any(1).all()
+    names = found.names(["Norway", "the", "Norway"])
+    assert names.shape == (3, 24) and names[0].equal(names[2]) and not names[0].equal(names[1])
+
+
+def test_learning_saving_and_asking_with_an_encoder(
+    encoder: str, torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> None:
+    from parsers.evaluation import evaluate
+    from parsers.parser import Parser
+    from parsers.training import begin
+
+    settings = quick("pointer", "kopl", f"pointer.pretrained={encoder}", "epochs=25")
+    trainer = begin(tmp_path / "run", settings, small, small_examples, small_examples[:8])
+    assert trainer.run()
+    loaded = Parser.load(tmp_path / "run", small)
+    assert evaluate(loaded.model, small_examples, ()).accuracy == 1.0
+    # The encoder's own weights are not part of the run.
+    assert not any("embeddings" in name for name, _ in loaded.model.network.named_parameters())
+
+
+def test_an_encoder_that_is_not_there_is_named_before_any_work(
+    torch: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from parsers.models.seq2seq.loading import ModelError
+    from parsers.training import check
+
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    for name in ("no-such-encoder", str(tmp_path)):
+        with pytest.raises(ModelError, match=r"the encoder .* cannot be loaded"):
+            check(quick("pointer", "kopl", f"pointer.pretrained={name}"))
