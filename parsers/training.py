@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import signal
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from types import FrameType
@@ -18,6 +20,7 @@ import torch
 from kb import KnowledgeBase
 from kopl.example import Example
 from parsers.checkpoint import (
+    CheckpointError,
     Description,
     read_run,
     read_state,
@@ -64,9 +67,25 @@ class Trainer:
         self.progress = Progress()
         self._stop = False
 
+    @cached_property
+    def questions_mark(self) -> str:
+        """A fingerprint of the questions, in their order, and of their programs."""
+        found = hashlib.sha256()
+        for example in (*(item.example for item in self.train), *self.valid):
+            found.update(f"{example.question}\n{example.program}\n".encode())
+        return found.hexdigest()
+
     def resume(self) -> None:
-        """Go on where a training stopped; raises CheckpointError when there is nothing."""
+        """Go on where a training stopped.
+
+        Raises CheckpointError when there is nothing, or when the questions are others.
+        """
         state = read_state(self.folder / "resume.pt")
+        if state["questions"] != self.questions_mark:
+            raise CheckpointError(
+                f"{self.folder}: train.jsonl or valid.jsonl is not what the training began with;"
+                " put the old file back, or begin a new run"
+            )
         self.model.network.load_state_dict(state["network"])
         self.optimizer.optimizer.load_state_dict(state["optimizer"])
         randoms = state["random"]
@@ -132,8 +151,10 @@ class Trainer:
         progress, training = self.progress, self.settings.training
         with self.world.precise():
             report = evaluate(self.model, self.world.share(self.valid), ())
+        by_program = training.metric == "program"
         right, asked = self.world.totals(
-            sum(one.right for one in report.judged), len(report.judged)
+            sum(one.same_form if by_program else one.right for one in report.judged),
+            len(report.judged),
         )
         share = right / asked if asked else 0.0
         record = {
@@ -152,8 +173,9 @@ class Trainer:
         history.epoch(record)
         self.world.say(
             f"epoch {record['epoch']}/{training.epochs}: loss {record['loss']:.4f},"
-            f" {record['accuracy']:.1%} right, {speed:.0f} examples/s; execution accuracy"
-            f" {share:.1%} on {len(self.valid)} validation questions"
+            f" {record['accuracy']:.1%} right, {speed:.0f} examples/s;"
+            f" {'exact match' if by_program else 'execution accuracy'} {share:.1%} on"
+            f" {len(self.valid)} validation questions"
             f"{' (best)' if better else ''}, {record['seconds']:.0f} s"
         )
 
@@ -167,6 +189,7 @@ class Trainer:
             "optimizer": self.optimizer.optimizer.state_dict(),
             "random": randoms,
             "progress": vars(self.progress),
+            "questions": self.questions_mark,
         }
         write_state(state, self.folder / "resume.pt")
 
@@ -212,6 +235,8 @@ def seeded(settings: Settings, world: World) -> None:
     if world.device.type == "cpu":
         # Sums in a fixed order: without it, two threads give another network on every run.
         torch.use_deterministic_algorithms(True)
+        # Nothing reads memory before it is written, so that need not be filled.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
 
 def begin(

@@ -116,6 +116,21 @@ def test_learning_rates(torch: Any, changes: list[str], rates: dict[int, float])
         assert rate_at(done, 1000, training) == pytest.approx(rate)
 
 
+def test_going_on_with_other_questions_is_refused(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> None:
+    from parsers.checkpoint import CheckpointError
+    from parsers.training import begin, go_on
+
+    train, valid = small_examples[:20], small_examples[20:25]
+    settings = quick("pointer", "kopl", "epochs=1")
+    assert begin(tmp_path / "run", settings, small, train, valid).run()
+    for others in ((train[:-1], valid), (train[::-1], valid), (train, valid[:-1])):
+        with pytest.raises(CheckpointError, match="not what the training began with"):
+            go_on(tmp_path / "run", small, *others)
+    go_on(tmp_path / "run", small, train, valid)
+
+
 def test_starting_from_another_run(
     torch: Any, small_examples: list[Example], trained: Path, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
