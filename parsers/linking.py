@@ -3,6 +3,9 @@
 *Folded* leaves out what people write differently: case, accents, punctuation and blanks, an article
 at the beginning, a possessive at the end, ``http://www.`` before an address. *Nearest* is by
 similarity of spelling (rapidfuzz's ratio, words in order or sorted), from 0 to 100.
+
+A name is always taken for one that there is. Of a string, a folded or near value is taken only
+where digits and signs are the same ("A+" is not "A-"), a near one only where it is so word by word.
 """
 
 from __future__ import annotations
@@ -22,11 +25,19 @@ from parsers.constrain.schema import KEYS, Key, Schema, type_of_key
 # How similar a value must be to one of the knowledge base to be taken for it; a name is taken for
 # the nearest one whatever it is, as programs can name nothing else.
 NEAR_VALUE = 88
+# How similar each word must be to the one at its place; no other beginning is a slip of the pen.
+NEAR_WORD = 75
 # Sorting the words costs a little: "X of Y" is more often X of Y than Y of X.
 SORTED = 0.97
 
 _ADDRESS = re.compile(r"^https?://(?:www\.)?|^www\.|/+$")
-_NUMBER = re.compile(r"\d+")
+# An address, and the part of it that people write.
+_SITE = re.compile(r"(?:https?://)?(?:www\.)?([^\s/]+\.[^\W\d_]{2,}(?:[:/]\S*)?)", re.IGNORECASE)
+# Numbers with what stands directly before and between their digits.
+_NUMBERS = re.compile(r"[^\w\s]?\d+(?:[\W_]+\d+)*")
+_ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_WORDS = re.compile(r"[\s‐-―−-]+")
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _AROUND = re.compile(r"^the\s+|['’]s?$", re.IGNORECASE)
 
 
@@ -50,6 +61,68 @@ def foldings(text: str) -> tuple[str, str]:
     bare = _ADDRESS.sub("", _ADDRESS.sub("", text.strip()))
     bare = _AROUND.sub("", _AROUND.sub("", bare))
     return letters(text), letters(bare)
+
+
+@lru_cache(maxsize=200_000)
+def written(text: str) -> str:
+    """A text without case, accents, double blanks, and what surrounds an address.
+
+    >>> written("São  TOMÉ"), written("http://www.nba.com/suns/"), written("A+")
+    ('sao tome', 'nba.com/suns', 'a+')
+    """
+    text = " ".join(text.split())
+    if match := _SITE.fullmatch(text):
+        text = match[1].rstrip("/")
+    spelt = unicodedata.normalize("NFD", text).casefold()
+    return "".join(letter for letter in spelt if not _is_accent(letter))
+
+
+@lru_cache(maxsize=200_000)
+def figures(text: str) -> tuple[str, ...]:
+    """What must not differ in two wordings of one string: its numbers and its signs, in order.
+
+    >>> figures("7440-40-6"), figures("at -5"), figures("C++"), figures("Saint-Denis, 2 m²")
+    (('7440-40-6',), ('-5', '-'), ('+', '+'), ('2', '²'))
+    """
+    text = " ".join(text.translate(_DASHES).split())
+    signs = (letter for at, letter in enumerate(text) if _is_sign(text, at))
+    return (*_NUMBERS.findall(text), *signs)
+
+
+def _is_accent(letter: str) -> bool:
+    return "\u0300" <= letter <= "\u036f"
+
+
+def _is_sign(text: str, at: int) -> bool:
+    """Whether a letter is one that folding leaves out or changes, though it makes a difference."""
+    letter = text[at]
+    if letter == "-":  # not within a word
+        return not (text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum())
+    if letter.isascii():
+        return letter in "+#%*<=>~$"
+    category = unicodedata.category(letter)
+    # Numbers such as "½" and "²", symbols, vowels that are written as marks.
+    return category in ("No", "Nl", "Sm", "Sc", "So") or (
+        category[0] == "M" and not _is_accent(letter)
+    )
+
+
+def alike_by_words(one: str, other: str) -> bool:
+    """Whether the words of two texts correspond one by one, but for slips of the pen.
+
+    >>> alike_by_words("Peace and Justic", "Peace and Justice"), alike_by_words("IV", "V")
+    (True, False)
+    """
+    words, others = ([*filter(None, map(letters, _WORDS.split(text)))] for text in (one, other))
+    return len(words) == len(others) and all(map(_is_near, words, others))
+
+
+def _is_near(word: str, other: str) -> bool:
+    if word == other:
+        return True
+    if _ROMAN.fullmatch(word) or _ROMAN.fullmatch(other):
+        return False
+    return word[0] == other[0] and fuzz.ratio(word, other) >= NEAR_WORD
 
 
 class Index:
@@ -79,6 +152,27 @@ class Index:
             if found := self._spelt.get(key):
                 return max(found, key=lambda name: fuzz.ratio(text, name))
         return None
+
+    def same(self, text: str, *, fold: bool = True) -> str | None:
+        """The text that is written so with the same `figures`, of several the most similar one.
+
+        Not ``fold``: punctuation, articles and possessives must be the same, too.
+        """
+        if text in self._exact:
+            return text
+        found = self._written.get(written(text), [])
+        if fold and not found:
+            spelt = (self._spelt.get(key, []) for key in foldings(text) if key)
+            same = ([t for t in texts if figures(t) == figures(text)] for texts in spelt)
+            found = next(filter(None, same), [])
+        return max(found, key=lambda name: fuzz.ratio(text, name)) if found else None
+
+    @cached_property
+    def _written(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for text in self.texts:
+            found.setdefault(written(text), []).append(text)
+        return found
 
     def spells(self, key: str) -> bool:
         """Whether some text has these `letters`, with an article at its beginning or without."""
@@ -157,6 +251,8 @@ class Linker:
             return bool(self.schema.keys(KEYS[kind], type_of_key(function, at)))
         if kind is Kind.RELATION:
             return bool(self.kb.relations)
+        if kind is Kind.NAME:
+            return bool(len(self.names))
         return bool(self.schema.concepts) if kind is Kind.CONCEPT else True
 
     def name(self, text: str) -> str:
@@ -166,14 +262,15 @@ class Linker:
     def string(self, text: str, key: Key | None, *, near: bool = True) -> str:
         """The value that a text stands for: one of the key (None: of any), or just the text.
 
-        Not ``near``: only a value that is written so up to folding. What differs in a number is
-        another value, however long the rest.
+        Not ``near``: only a value that is written so up to case, accents, blanks and what
+        surrounds an address. What differs in a number or a sign is another value, however long the
+        rest.
         """
         index = self.strings(key)
-        if (written := index.folded(text)) is not None:
-            return written
+        if (value := index.same(text, fold=near)) is not None:
+            return value
         if not near or not len(index):
             return text
         found, similar = index.nearest(text)
-        same_numbers = _NUMBER.findall(found) == _NUMBER.findall(text)
-        return found if similar >= NEAR_VALUE and same_numbers else text
+        same = similar >= NEAR_VALUE and figures(found) == figures(text)
+        return found if same and alike_by_words(text, found) else text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from kb.values import NO_UNIT
@@ -121,9 +122,15 @@ class State:
     def units(self) -> list[str]:
         """The units that the slot at hand allows: those of the key's quantities, and none."""
         key, schema = self.key, self.linker.schema
+        if not self._copies_number():
+            return [NO_UNIT]
         if key is None or not schema.types(key):
-            return self.linker.kb.units
-        return [NO_UNIT, *(schema.units(key) if schema.has(key, "quantity") else ())]
+            return _with_none(self.linker.kb.units)
+        return _with_none(schema.units(key) if schema.has(key, "quantity") else ())
+
+    def _copies_number(self) -> bool:
+        """Whether the copied span reads as a number, which a unit may stand behind."""
+        return is_number(as_constant(self.question.span(self._parts[0], self._parts[1])))
 
     def signature(self) -> object:
         """Equal for states that allow the same actions, tokens left aside."""
@@ -131,7 +138,7 @@ class State:
             slot, kind = self.slot, self.kind
             if kind in KEYS:
                 return slot, type_of_key(self.function, self._at)
-            return slot, kind, self.key if slot == UNIT else None
+            return (slot, kind, self.key, self._copies_number()) if slot == UNIT else (slot, kind)
         readable = [bool(self.question.copyable(name)) for name in CONSTANTS]
         types = [call.function.output for call in self.ready]
         key = key_of_values(self.ready[-1]) if self.ready else None
@@ -218,19 +225,31 @@ class FreeState(State):
     def signature(self) -> object:
         """Equal for states that allow the same actions."""
         kind = self.kind if self.function is not None else None
-        return ("free", self.slot, kind, self.calls >= MOST_CALLS)
+        return ("free", self.slot, kind, self.calls >= MOST_CALLS, bool(self.question.places))
 
     def keys(self) -> list[str]:
         """All keys of the kind."""
         return self.linker.schema.keys(KEYS[self.kind])
 
     def units(self) -> list[str]:
-        """All units."""
-        return self.linker.kb.units
+        """All units, and none."""
+        return _with_none(self.linker.kb.units)
 
     def functions(self) -> list[str]:
-        """All functions, until there are too many calls; "" ends the program."""
-        return [""] if self.calls >= MOST_CALLS else ["", *FUNCTIONS]
+        """The functions that have something to choose, until there are too many calls.
+
+        "" ends the program.
+        """
+        return [
+            "",
+            *(
+                name
+                for name, function in FUNCTIONS.items()
+                if self.calls < MOST_CALLS
+                and self.linker.has_items_of(function)
+                and (self.question.places or not _copies(function))
+            ),
+        ]
 
     def take(self, action: tuple[str, str] | int) -> None:
         """Go on by an action."""
@@ -243,6 +262,16 @@ class FreeState(State):
         super().take(action)
 
 
+def _with_none(units: Iterable[str]) -> list[str]:
+    """No unit, then the others."""
+    return [NO_UNIT, *(unit for unit in units if unit != NO_UNIT)]
+
+
+def _copies(function: Function) -> bool:
+    """Whether some argument of a function is copied from the question."""
+    return any(START in slots_of(kind) for _, kind in function.arguments)
+
+
 def key_before(function: Function, at: int, texts: list[str]) -> Key | None:
     """The key that the argument ``at`` of a function is a value of, by the arguments before it."""
     for before in range(at - 1, -1, -1):
@@ -250,6 +279,11 @@ def key_before(function: Function, at: int, texts: list[str]) -> Key | None:
         if kind in KEYS:
             return texts[before], KEYS[kind]
     return None
+
+
+def is_string(kind: Kind, key: Key | None, linker: Linker) -> bool:
+    """Whether an untyped argument can only be a string, as all values of its key are."""
+    return kind is Kind.ANY_VALUE and key is not None and linker.schema.types(key) == {"string"}
 
 
 def meant(
@@ -264,6 +298,8 @@ def meant(
         return linker.name(text)
     if kind is Kind.STRING:
         return linker.string(text, key, near=not types_without_key(function))
+    if is_string(kind, key, linker):
+        return linker.string(text, key)
     constant = as_constant(text)
     if unit != NO_UNIT:
         return f"{constant} {unit}"

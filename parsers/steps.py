@@ -13,7 +13,7 @@ from kopl.program import Call, post_order
 from kopl.types import Kind
 from parsers.constrain.schema import Key
 from parsers.linking import Linker, foldings, letters, similarity
-from parsers.states import State, meant
+from parsers.states import State, is_string, meant
 from parsers.target import FUNCTION, KNOWN, START, UNIT, Actions, slots_of
 from parsers.tokens import LONGEST_SPAN, Question
 
@@ -111,8 +111,10 @@ class _Writer:
         self._step(action=number)
 
     def _copy(self, call: Call, kind: Kind, text: str) -> None:
-        content, unit = _split(kind, text, self._spans)
         key = self._state.key
+        content, unit = text, NO_UNIT
+        if not is_string(kind, key, self.linker):
+            content, unit = _split(kind, text, self._spans)
         copyable = self.question.copyable(self._state.constant())
         places = [
             place

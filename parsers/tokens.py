@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import sys
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,30 +14,42 @@ from kb.errors import ValueReadError
 from kb.values import NO_UNIT, read_quantity, read_time
 
 # An address is one token. A number may have a sign, groups of three, a fraction; a word is letters;
-# all else stands alone.
+# all else stands alone. "1998,200" is no number in groups, but two numbers.
 _TOKEN = re.compile(
-    r"(?:https?://|www\.)[^\s,?]*[\w/]|(?<!\w)-?\d+(?:,\d{3})*(?:\.\d+)?|[^\W\d_]+|\d+|\S"
+    r"(?:https?://|www\.)[^\s,?]*[\w/]"
+    r"|(?<!\w)[-−]?(?:(?<!\d,)(?!0)\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?"
+    r"|[^\W\d_]+|\d+|\S"
 )
-_GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_GROUPS = r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)"
+_BETWEEN_GROUPS = re.compile("[, ]")
 _MONTHS = {
     name: number
     for number, name in enumerate(
-        ("January", "February", "March", "April", "May", "June", "July", "August", "September",
-         "October", "November", "December"), 1,
+        ("january", "february", "march", "april", "may", "june", "july", "august", "september",
+         "october", "november", "december"), 1,
     )
 }  # fmt: skip
 _SCALES = {"thousand": 3, "million": 6, "billion": 9, "trillion": 12}
-_SCALED = re.compile(rf"(-?\d{{1,3}}(?:,\d{{3}})*|-?\d+)(?:\.(\d+))? ({'|'.join(_SCALES)})")
+# Of ASCII only, as `as_constant` reads the digits of other scripts before.
+_WORDING = re.ASCII | re.IGNORECASE
+_GROUPED = re.compile(rf"[-+]?{_GROUPS}(?:\.\d+)?", _WORDING)
+_SCALED = re.compile(
+    rf"(?P<whole>[-+]?(?:{_GROUPS}|\d+))(?:\.(?P<part>\d+))? (?P<scale>{'|'.join(_SCALES)})",
+    _WORDING,
+)
+_MINUS = re.compile(r"^minus (?=\.?\d)", _WORDING)
 _MONTH = rf"(?P<month>{'|'.join(_MONTHS)})"
 _DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_DAY = re.compile(rf"{_DAY_OF_MONTH}(?: of)? {_MONTH},? (?P<year>-?\d{{1,4}})")
-_AMERICAN_DAY = re.compile(rf"{_MONTH} {_DAY_OF_MONTH},? (?P<year>\d{{1,4}})")
+_YEAR = r"(?:, ?| )(?P<sign>-?)(?P<year>\d{1,4})"
+_DAY = re.compile(rf"{_DAY_OF_MONTH}(?: of)? {_MONTH}{_YEAR}", _WORDING)
+_AMERICAN_DAY = re.compile(rf"{_MONTH} {_DAY_OF_MONTH}{_YEAR}", _WORDING)
 
-# What numbers and days begin with; \d of a pattern takes the digits of all scripts.
-_DIGITS = (chr(code) for code in range(sys.maxunicode + 1) if chr(code).isdecimal())
-_BEGINNINGS = frozenset(["-", "+", ".", *(month[0] for month in _MONTHS), *_DIGITS])
+# What numbers and days begin with; this \d takes the digits of all scripts.
+_BEGINS = re.compile(rf"[-−+.\d]|(?:minus|{'|'.join(_MONTHS)})\b", re.IGNORECASE)
 
 LONGEST_SPAN = 24
+# "27th of June, 1998" has so many tokens.
+LONGEST_CONSTANT = 6
 
 
 @dataclass(frozen=True)
@@ -59,15 +71,29 @@ class Question:
         return self.text[self.places[first][0] : self.places[last][1]]
 
     @cached_property
+    def _begins(self) -> list[bool]:
+        """For every token, whether a number or a day may begin with it."""
+        return [_BEGINS.match(word) is not None for word in self.words]
+
+    def _constant(self, first: int, last: int) -> str:
+        """What a span amounts to; a number that commas divide into groups is a single token."""
+        text = self.span(first, last)
+        constant = as_constant(text)
+        return text if "," in self.words[first : last + 1] and is_number(constant) else constant
+
+    @cached_property
     def _copyable(self) -> dict[str, dict[int, list[int]]]:
         found: dict[str, dict[int, list[int]]] = {"text": {}, "quantity": {}, "time": {}}
         for first in range(len(self.places)):
             lasts = range(first, min(len(self.places), first + LONGEST_SPAN))
             found["text"][first] = list(lasts)
-            for last in lasts[:5]:  # enough for "1998-06-27" and "27 June 1998"
-                constant = as_constant(self.span(first, last))
-                if constant[:1] not in _BEGINNINGS:
-                    break  # a longer one begins so, too
+            if not self._begins[first]:
+                continue
+            for last in lasts[:LONGEST_CONSTANT]:
+                word = self.words[last]
+                if not word[-1].isdecimal() and word.lower() not in _SCALES:
+                    continue
+                constant = self._constant(first, last)
                 for name, reads in _READS.items():
                     if reads(constant):
                         found[name].setdefault(first, []).append(last)
@@ -84,30 +110,43 @@ class Question:
             for last in range(first, min(len(self.places), first + LONGEST_SPAN)):
                 text = self.span(first, last)
                 found.setdefault(text, []).append((first, last))
-                if (constant := as_constant(text)) != text:
+                if not self._begins[first] or last - first >= LONGEST_CONSTANT:
+                    continue
+                if (constant := self._constant(first, last)) != text:
                     found.setdefault(constant, []).append((first, last))
         return found
 
 
 def as_constant(text: str) -> str:
-    """A number or day as programs write it.
+    """A number or day as programs write it; any other text as it is.
 
-    >>> [as_constant(text) for text in ("1,000", "10.5 million", "27 June 1998", "Oslo")]
-    ['1000', '10500000', '1998-06-27', 'Oslo']
+    >>> [as_constant(text) for text in ("1,000", "10.5 Million", "27 June 1998", "minus 5", "Oslo")]
+    ['1000', '10500000', '1998-06-27', '-5', 'Oslo']
     """
-    if text[:1] not in _BEGINNINGS:  # most texts: nothing else is looked at
+    if not _BEGINS.match(text):  # most texts: nothing else is looked at
         return text
-    if match := _SCALED.fullmatch(text):
-        number = Decimal(f"{match[1].replace(',', '')}.{match[2] or 0}")
-        return format(number.scaleb(_SCALES[match[3]]).normalize(), "f")
-    if not text[-1:].isdigit():
+    plain = _MINUS.sub("-", text if text.isascii() else _in_ascii(text))
+    if match := _SCALED.fullmatch(plain):
+        whole = _BETWEEN_GROUPS.sub("", match["whole"])
+        number = Decimal(f"{whole}.{match['part'] or 0}")
+        return format(number.scaleb(_SCALES[match["scale"].lower()]).normalize(), "f")
+    if not plain[-1:].isdigit():
         return text
-    if _GROUPED.fullmatch(text):
-        return text.replace(",", "")
-    if match := _DAY.fullmatch(text) or _AMERICAN_DAY.fullmatch(text):
-        month = _MONTHS[match["month"]]
-        return f"{int(match['year']):04}-{month:02}-{int(match['day']):02}"
-    return text
+    if _GROUPED.fullmatch(plain):
+        return _BETWEEN_GROUPS.sub("", plain)
+    if match := _DAY.fullmatch(plain) or _AMERICAN_DAY.fullmatch(plain):
+        year, month = int(match["year"]), _MONTHS[match["month"].lower()]
+        return f"{match['sign']}{year:04}-{month:02}-{int(match['day']):02}"
+    return plain if plain != text and (is_number(plain) or is_time(plain)) else text
+
+
+def _in_ascii(text: str) -> str:
+    """The text with the digits of all scripts, minus signs and blanks as ASCII has them."""
+    return "".join(
+        str(unicodedata.decimal(letter)) if letter.isdecimal()
+        else "-" if letter == "−" else " " if letter.isspace() else letter
+        for letter in text
+    )  # fmt: skip
 
 
 def is_number(text: str) -> bool:
@@ -166,7 +205,7 @@ def pieces(word: str) -> tuple[int, ...]:
 
 def shape(word: str) -> int:
     """A coarse look of a word: 0 lower case, 1 capital, 2 all capitals, 3 number, 4 other."""
-    if word[:1].isdigit() or (word[:1] == "-" and len(word) > 1):
+    if word[:1].isdigit() or (word[:1] in ("-", "−") and len(word) > 1):
         return 3
     if not word[:1].isalpha():
         return 4

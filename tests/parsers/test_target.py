@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Callable, Iterator
 
 import pytest
 
-from kb import Builder, KnowledgeBase, Quantity
+from kb import Builder, Date, KnowledgeBase, Quantity, Year
+from kb.values import NO_UNIT, read_quantity
+from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
-from kopl.program import post_order
+from kopl.program import Call, post_order
 from kopl.text import read
 from kopl.typecheck import check
+from kopl.types import Kind
 from parsers.linking import Linker
-from parsers.states import State
+from parsers.states import FreeState, State
 from parsers.steps import NotExpressible, Step, known_texts, steps_of
-from parsers.target import Actions
-from parsers.tokens import Question, Vocabulary, as_constant, pieces
+from parsers.target import UNIT, Actions
+from parsers.tokens import Question, Vocabulary, as_constant, is_number, is_time, pieces
 
 
 @pytest.mark.parametrize(
@@ -29,6 +33,11 @@ from parsers.tokens import Question, Vocabulary, as_constant, pieces
         ("Thủ Đức, N'Djamena", ["Thủ", "Đức", ",", "N", "'", "Djamena"]),
         ("www.a.com/b/?", ["www.a.com/b/", "?"]),
         ("see http://a.org, now", ["see", "http://a.org", ",", "now"]),
+        ("in 1998,200 people", ["in", "1998", ",", "200", "people"]),
+        ("1998,200,300", ["1998", ",", "200", ",", "300"]),
+        ("1,234,56", ["1", ",", "234", ",", "56"]),
+        ("June 27,1998", ["June", "27", ",", "1998"]),
+        ("at −5", ["at", "−5"]),
         ("", []),
     ],
 )
@@ -62,10 +71,54 @@ def test_tokens(text: str, words: list[str]) -> None:
         ("12,34 million", "12,34 million"),
         ("million", "million"),
         ("", ""),
+        ("50 Million", "50000000"),
+        ("june 27, 1998", "1998-06-27"),
+        ("27 JUNE 1998", "1998-06-27"),
+        ("June 27,1998", "1998-06-27"),
+        ("3 May -44", "-0044-05-03"),
+        ("3 May −44", "-0044-05-03"),
+        ("−5", "-5"),
+        ("minus 5", "-5"),
+        ("Minus 1,000.5 million", "-1000500000"),
+        ("minus", "minus"),
+        ("may 1", "may 1"),
+        ("\u017feptember 5, 1998", "\u017feptember 5, 1998"),  # a long s
+        ("1998,200", "1998,200"),
+        ("1,234,56", "1,234,56"),
+        ("1 000 000", "1000000"),
+        ("1\u202f000\u2009000", "1000000"),
+        ("12 000.5", "12000.5"),
+        ("1998 200", "1998 200"),
+        ("1,000 000", "1,000 000"),
+        ("٣", "3"),
+        ("১৯৯৮", "1998"),
+        ("२७ June १९९८", "1998-06-27"),
+        ("-１,０００", "-1000"),
+        ("½", "½"),
+        ("٣ km", "٣ km"),
     ],
 )
 def test_wordings_of_constants(wording: str, constant: str) -> None:
     assert as_constant(wording) == constant
+    asked = Question.of(f"Was it {wording} or more?")
+    spans = [
+        (first, last)
+        for name in ("quantity", "time")
+        for first, lasts in asked.copyable(name).items()
+        for last in lasts
+        if asked.span(first, last) == wording
+    ]
+    assert bool(spans) == (is_number(constant) or is_time(constant))
+    for first, last in spans:
+        assert (first, last) in asked.spans()[constant]
+
+
+@pytest.mark.parametrize("question", ["1998,200,300 people", "1,234,56 people"])
+def test_groups_of_digits_are_no_number_where_one_is_malformed(question: str) -> None:
+    asked = Question.of(question)
+    found = {asked.span(at, last) for at, lasts in asked.copyable("quantity").items()
+             for last in lasts}  # fmt: skip
+    assert found == set(question.split()[0].split(","))
 
 
 def replay(steps: list[Step], question: Question, actions: Actions, kb: KnowledgeBase) -> State:
@@ -128,6 +181,114 @@ def test_what_cannot_be_said_is_told(
         steps_of(read(program), Question.of(question), Actions.of(small), Linker(small))
 
 
+def unknown(program: Call, question: Question, kb: KnowledgeBase) -> Iterator[tuple[Kind, str]]:
+    """The arguments that should be in a knowledge base and are not."""
+    there = {
+        Kind.CONCEPT: set(kb.names_of_kind("concept")),
+        Kind.RELATION: set(kb.relations),
+        Kind.KEY: set(kb.attribute_keys),
+        Kind.QUALIFIER_KEY: set(kb.qualifier_keys),
+    }
+    units = {NO_UNIT, *kb.units}
+    for call in post_order(program):
+        for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
+            if kind is Kind.NAME:
+                known = len(kb.named(text)) > 0
+            elif kind is Kind.QUANTITY:
+                known = read_quantity(text).unit in units
+            elif kind is Kind.ANY_VALUE and is_number(text.partition(" ")[0]):
+                known = text in question.text or read_quantity(text).unit in units
+            else:
+                known = kind not in there or text in there[kind]
+            if not known:
+                yield kind, text
+
+
+def empty(builder: Builder) -> None:
+    """Nothing at all."""
+
+
+def one_entity(builder: Builder) -> None:
+    """No relations, concepts, keys, quantities."""
+    builder.add_entity("x", "X")
+
+
+def one_concept(builder: Builder) -> None:
+    builder.add_concept("c", "C")
+
+
+def strings_only(builder: Builder) -> None:
+    """No quantities: no unit of any."""
+    builder.add_entity("x", "X")
+    builder.add_attribute("x", "s", "v", {"q": "w"})
+
+
+def punctuation(builder: Builder) -> None:
+    """Names and values without letters."""
+    for number, name in enumerate(["!!!", "???", "…", "’s", "''"]):
+        builder.add_entity(f"e{number}", name)
+    for number, value in enumerate(["?!", "½", "1/2"]):
+        builder.add_attribute(f"e{number}", "!", value)
+
+
+def alike(builder: Builder) -> None:
+    """Names and keys that fold to the same letters."""
+    for number, name in enumerate(["A.B.C.", "abc", "A-B C", "the", "The ABC"]):
+        builder.add_entity(f"e{number}", name)
+        builder.add_attribute(f"e{number}", "Key" if number % 2 else "key", Quantity(number, "km"))
+    builder.add_fact("e0", "R", "e1", {"K E Y": "c"})
+    builder.add_fact("e1", "r", "e0")
+
+
+def mixed(builder: Builder) -> None:
+    """A key with values of all types, names and units with several blanks."""
+    builder.add_concept("c", "c  d")
+    for name in ("New  York", "New York"):
+        builder.add_entity(name, name, ["c"])
+    for value in (Quantity(3, "km"), "mixed", Year(1998)):
+        builder.add_attribute("New York", "k", value)
+    builder.add_attribute("New York", "t", Date(1998, 6, 27), {"since": Year(3)})
+    builder.add_fact("New York", "rel  a", "New  York", {"q  k": "v", "n": Quantity(3, "m  s")})
+
+
+BASES = [empty, one_entity, one_concept, strings_only, punctuation, alike, mixed]
+
+
+@pytest.mark.parametrize("fill", BASES)
+@pytest.mark.parametrize("text", [
+    "Is the A.B.C. of !!! in New York over 5 km or 27 June 1998?", "?", "٣ ½ minus 5", "",
+])  # fmt: skip
+@pytest.mark.parametrize("kind", [State, FreeState])
+def test_random_choices_on_knowledge_bases_that_lack_something(
+    fill: Callable[[Builder], None], text: str, kind: type[State]
+) -> None:
+    """There is always something to choose, and what is chosen is in the knowledge base."""
+    builder = Builder()
+    fill(builder)
+    kb = builder.build()
+    actions, question, linker = Actions.of(kb), Question.of(text), Linker(kb)
+    done = 0
+    for seed in range(60):
+        rng, state = random.Random(seed), kind(question, linker)
+        try:
+            while not state.done:
+                entries = [actions.entries[number] for number in actions.allowed(state)]
+                choices: list[tuple[str, str] | int] = [*state.tokens(), *entries]
+                assert choices, (state.slot, state.function)
+                if state.slot == UNIT:  # what is remembered is what is true of this state
+                    assert {unit for _, unit in entries} == {*state.units()}
+                state.take(rng.choice(choices))
+        except ParseError:  # without constraints a program need not type
+            assert kind is FreeState
+            continue
+        done += 1
+        if kind is State:
+            check(read(str(state.program())))
+            assert read(str(state.program())) == state.program()
+            assert not list(unknown(state.program(), question, kb))
+    assert kind is FreeState or done == 60
+
+
 # As many for each of three questions; 3,400 are ten thousand in all.
 DECODINGS = int(os.environ.get("KOPL_CONSTRAIN", "400"))
 
@@ -140,16 +301,15 @@ def test_random_choices_always_give_programs_that_type(small: KnowledgeBase, tex
     for seed in range(DECODINGS):
         rng, state = random.Random(seed), State(question, linker)
         for _ in range(200):
-            choices = [*state.tokens(), *(actions.entries[n] for n in actions.allowed(state))]
+            entries = [actions.entries[number] for number in actions.allowed(state)]
+            choices: list[tuple[str, str] | int] = [*state.tokens(), *entries]
             state.take(rng.choice(choices))
             if state.done:
                 break
         assert state.done
         steps = check(read(str(state.program())))
         seen |= {step.function.name for step in steps}
-        for call in post_order(state.program()):
-            if call.function.name == "Find":
-                assert len(small.named(call.arguments[0]))
+        assert not list(unknown(state.program(), question, small))
     needs_number = {"FilterNum", "QFilterNum", "VerifyNum"}
     needs_time = {f"{verb}{kind}" for verb in ("Filter", "QFilter", "Verify") for kind in
                   ("Year", "Date")}  # fmt: skip
@@ -213,6 +373,63 @@ def test_keys_units_and_verifications_follow_the_values_that_there_are() -> None
     for action in (everything, ("function", "QueryAttrQualifier"), ("key", "weight")):
         state.take(action)
     assert state.tokens() == [2]
+
+
+def written(kb: KnowledgeBase, question: str, *taken: tuple[str, str] | int) -> str:
+    """The value that is asked for where some actions end a call of QueryAttrQualifier."""
+    state = State(Question.of(question), Linker(kb))
+    for action in (("function", "FindAll"), ("function", "QueryAttrQualifier"), *taken):
+        state.take(action)
+    state.take(("qualifier key", "source"))
+    return state.ready[-1].arguments[1]
+
+
+def test_of_a_key_with_strings_only_nothing_is_read_as_a_number_or_has_a_unit() -> None:
+    builder = Builder()
+    builder.add_entity("x", "Ox")
+    builder.add_attribute("x", "motto", "10 million", {"source": "a book"})
+    builder.add_attribute("x", "code", "5 km", {"source": "a book"})
+    builder.add_attribute("x", "length", Quantity(5, "km"), {"source": "a book"})
+    kb = builder.build()
+    actions, linker = Actions.of(kb), Linker(kb)
+    motto = ("key", "motto")
+    assert written(kb, "10 million", motto, 0, 1, (UNIT, NO_UNIT)) == "10 million"
+    assert written(kb, "1,000", motto, 0, 0, (UNIT, NO_UNIT)) == "1,000"
+    assert written(kb, "10 MILLION", motto, 0, 1, (UNIT, NO_UNIT)) == "10 million"
+    length = ("key", "length")
+    assert written(kb, "1,000", length, 0, 0, (UNIT, "km")) == "1000 km"
+    for key, text in (("code", "5 km"), ("motto", "10 million"), ("length", "5 km")):
+        program = read(f'QueryAttrQualifier(FindAll(), {key}, "{text}", source)')
+        question = Question.of(f"What is the source of the {key} being {text}?")
+        steps = steps_of(program, question, actions, linker)
+        assert replay(steps, question, actions, kb).program() == program
+
+
+def test_a_unit_stands_behind_a_number_only() -> None:
+    builder = Builder()
+    builder.add_entity("x", "Ox")
+    for value in ("red", Quantity(5, "km")):
+        builder.add_attribute("x", "size", value, {"source": "a book"})
+    kb = builder.build()
+    actions, linker = Actions.of(kb), Linker(kb)
+    for token, units in ((0, {NO_UNIT, "km"}), (1, {NO_UNIT}), (0, {NO_UNIT, "km"})):
+        state = State(Question.of("5 red"), linker)
+        for action in (
+            ("function", "FindAll"), ("function", "QueryAttrQualifier"), ("key", "size"),
+            token, token,
+        ):  # fmt: skip
+            state.take(action)
+        assert {actions.entries[n][1] for n in actions.allowed(state)} == units
+
+
+def test_find_is_offered_only_where_there_are_names() -> None:
+    for fill, offered in ((empty, False), (one_entity, True), (one_concept, True)):
+        builder = Builder()
+        fill(builder)
+        linker = Linker(builder.build())
+        for kind in (State, FreeState):
+            state = kind(Question.of("Oslo"), linker)
+            assert ("Find" in state.functions()) is offered
 
 
 def test_a_copy_of_a_state_goes_its_own_way(small: KnowledgeBase) -> None:
