@@ -37,6 +37,7 @@ def main() -> int:
 
         from parsers import training
         from parsers.checkpoint import read_run
+        from parsers.recombination import recombined
         from parsers.settings import read_settings
         from parsers.world import World
     except ImportError as error:
@@ -64,6 +65,10 @@ def main() -> int:
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
         valid = valid[: settings.training.validation]
+        if wanted := round(settings.training.recombined * len(train)):
+            longer = list(recombined(train, wanted, settings.seed))
+            world.say(f"recombined: {len(longer)} questions made of the training part")
+            train += longer
         if arguments.resume:
             trainer = training.go_on(folder, kb, train, valid, world)
         else:
@@ -103,12 +108,13 @@ def make_data(kb: KnowledgeBase, settings: object, folder: Path) -> None:
             list(read_examples(settings.data)) if settings.data else generated(kb, settings, folder)
         )
         parts = list(split(examples, settings.seed))
-    for name, part in zip(("train", "valid", "test"), parts, strict=True):
-        count = write_examples(folder / f"{name}.jsonl", part)
-        if not count:
+    named = dict(zip(("train", "valid", "test"), parts, strict=True))
+    for name, part in named.items():
+        if not part:  # before anything is written
             total = sum(map(len, parts))
             raise KoplError(f"{total} questions are too few to split; the {name} part is empty")
-        print(f"{name}: {count} questions")
+    for name, part in named.items():
+        print(f"{name}: {write_examples(folder / f'{name}.jsonl', part)} questions")
 
 
 def generated(kb: KnowledgeBase, settings: object, folder: Path) -> list[Example]:

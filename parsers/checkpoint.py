@@ -7,7 +7,9 @@ and its fingerprint, answers seen), what else the model needs (a tokenizer), ``b
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from kb.stream import writing
 from kopl.example import Example
 from parsers.models import class_of
 from parsers.models.base import Model
-from parsers.settings import Settings
+from parsers.settings import Settings, SettingsError
 
 FORMAT = 3
 
@@ -43,6 +45,20 @@ class Description:
     fingerprint: str
     answers: list[str]
 
+    def __post_init__(self) -> None:
+        """Raise ValueError for parts of a wrong form, which only a damaged file has."""
+        for name, form in (("state", dict), ("kb", str), ("fingerprint", str), ("answers", list)):
+            if not isinstance(getattr(self, name), form):
+                raise ValueError(f"{name} is {json.dumps(getattr(self, name))[:40]}")
+        if not all(isinstance(answer, str) for answer in self.answers):
+            raise ValueError("answers are not all strings")
+
+    @property
+    def mark(self) -> str:
+        """A digest of all but the place of the knowledge base."""
+        known = json.dumps([self.state, self.fingerprint, self.answers], sort_keys=True)
+        return hashlib.sha256(known.encode()).hexdigest()
+
     @classmethod
     def of(cls, model: Model, train: list[Example]) -> Description:
         """The description of a new run."""
@@ -56,7 +72,8 @@ def write_run(folder: Path, model: Model, description: Description) -> None:
     with writing(folder / "settings.json") as file:
         file.write(model.settings.to_json())
     with writing(folder / "parser.json") as file:
-        json.dump({"format": FORMAT, **vars(description)}, file, ensure_ascii=False)
+        written = {"format": FORMAT, "mark": description.mark, **vars(description)}
+        json.dump(written, file, ensure_ascii=False)
 
 
 def read_run(folder: Path) -> tuple[Settings, Description]:
@@ -68,7 +85,13 @@ def read_run(folder: Path) -> tuple[Settings, Description]:
         found: dict[str, Any] = json.loads((folder / "parser.json").read_text("utf-8"))
         if found.pop("format") != FORMAT:
             raise CheckpointError(f"{folder}: the run has another format; train it again")
-        return settings, Description(**found)
+        mark = found.pop("mark", None)
+        description = Description(**found)
+        if mark not in (None, description.mark):  # runs of before have none
+            raise ValueError("parser.json is not what the training wrote")
+        return settings, description
+    except SettingsError as error:
+        raise CheckpointError(f"{folder / 'settings.json'}: {error}") from None
     except OSError as error:
         raise CheckpointError(f"{folder}: not a run: {error.strerror}: {error.filename}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -107,6 +130,11 @@ def _restored(
 ) -> Model:  # fmt: skip
     try:
         model = class_of(settings.model).restore(settings, kb, description.state, folder)
+    except (MemoryError, RuntimeError) as error:
+        reason = (str(error).splitlines() or ["out of memory"])[0]
+        raise CheckpointError(f"{folder}: the run's model cannot be made: {reason}") from None
+    except KoplError as error:  # a pretrained encoder or a device that is no longer there
+        raise CheckpointError(f"{folder}: the run cannot be loaded: {error}") from None
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CheckpointError(f"{folder}: the run is damaged: {error}") from None
     if weights is not None:
@@ -148,12 +176,26 @@ def write_state(state: dict[str, Any], path: Path) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def read_state(path: Path) -> dict[str, Any]:
-    """What `write_state` wrote; only tensors and plain values are accepted."""
+def read_state(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
+    """What `write_state` wrote; only tensors and plain values are accepted.
+
+    Raises CheckpointError where there is no such file, or none with the ``needed`` entries.
+    """
     try:
-        state: dict[str, Any] = torch.load(path, weights_only=True, map_location="cpu")
+        state: object = torch.load(path, weights_only=True, map_location="cpu")
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there is nothing to resume") from None
-    except Exception as error:  # torch raises many kinds for a damaged file
-        raise CheckpointError(f"{path}: the saved state is damaged: {error}") from None
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot be opened: {error.strerror or error}") from None
+    except Exception:  # torch raises many kinds, with advice to load what may run code
+        raise CheckpointError(
+            f"{path}: the saved state is damaged, or no training wrote it; begin a new run"
+        ) from None
+    if not isinstance(state, dict):
+        raise CheckpointError(f"{path}: this is no saved state of a training; begin a new run")
+    if missing := [name for name in needed if name not in state]:
+        raise CheckpointError(
+            f"{path}: the saved state lacks {', '.join(missing)}; it is damaged or of another"
+            " version: begin a new run"
+        )
     return state

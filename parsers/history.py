@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kb.errors import KoplError
+from kb.errors import KoplError, ReadError
 from kb.stream import read_text, writing
 from parsers.optimizing import Step
 from parsers.settings import Settings
@@ -104,25 +104,39 @@ def check_trackers(settings: Settings) -> None:
 
 
 def read_history(folder: Path) -> list[dict[str, Any]]:
-    """One record for each epoch of a run: loss, accuracy, validation, examples a second."""
-    return _read(folder / EPOCHS)
+    """One record for each epoch of a run: loss, accuracy, validation, examples a second.
+
+    Raises ReadError for a record that lacks what a training writes.
+    """
+    return _read(folder / EPOCHS, ("epoch", "step", "loss", "accuracy", "validation"))
 
 
 def read_steps(folder: Path) -> list[dict[str, Any]]:
-    """Records of the steps of a run, each the mean of some: loss, accuracy, rate."""
-    return _read(folder / STEPS)
+    """Records of the steps of a run, each the mean of some: loss, accuracy, rate.
+
+    Raises ReadError for a record that lacks what a training writes.
+    """
+    return _read(folder / STEPS, ("step", "loss", "accuracy", "rate"))
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:
     if not path.exists():
         return []
     found = []
-    for line in read_text(path).splitlines():
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         try:
-            found.append(json.loads(line))
+            record = json.loads(line)
         except ValueError:  # a line that was being written when the machine stopped
             continue
-    return [record for record in found if isinstance(record, dict) and "step" in record]
+        for name in needed:
+            value = record.get(name) if isinstance(record, dict) else None
+            if not isinstance(value, int | float):
+                raise ReadError(
+                    f"the record has no number {name!r}; delete the line",
+                    place=f"line {number}", source=str(path),
+                )  # fmt: skip
+        found.append(record)
+    return found
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> None:

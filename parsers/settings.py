@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,15 +29,19 @@ class SettingsError(KoplError):
 
 
 class _Checked:
-    """Settings whose fields are checked: `_LEAST` by name, `_CHOICES` by name."""
+    """Settings whose fields are checked: `_LEAST`, `_MOST` and `_CHOICES` by name."""
 
     _LEAST: ClassVar[dict[str, float]]
+    _MOST: ClassVar[dict[str, float]]
     _CHOICES: ClassVar[dict[str, tuple[str, ...]]]
 
     def __post_init__(self) -> None:
         for name, least in getattr(self, "_LEAST", {}).items():
             if not getattr(self, name) >= least:  # NaN is refused, too
                 raise SettingsError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        for name, most in getattr(self, "_MOST", {}).items():
+            if not getattr(self, name) <= most:
+                raise SettingsError(f"{name} must be at most {most}, not {getattr(self, name)}")
         for name, choices in getattr(self, "_CHOICES", {}).items():
             if getattr(self, name) not in choices:
                 wanted = ", ".join(choices)
@@ -127,9 +132,11 @@ class TrainingSettings(_Checked):
     training early (0: never); a run that time stops depends on the machine. ``warm_up`` is a
     number of steps, or below 1 a share of all. ``schedule``: after the warm-up the learning rate
     falls linearly to ``floor`` of it (linear), falls from the first step on (slope), or stays
-    (constant). ``metric`` chooses the best epoch: by answers, or by programs that are the same up
-    to order (for a knowledge base that states too little to answer). ``new_learning_rate`` is for
-    parameters that a pretrained model does not bring (0: the same).
+    (constant). ``recombined``: so many questions for each one of the training part are made of two
+    or three others, to learn longer programs (`parsers.recombination`). ``metric`` chooses the best
+    epoch: by answers, or by programs that are the same up to order (for a knowledge base that
+    states too little to answer). ``new_learning_rate`` is for parameters that a pretrained model
+    does not bring (0: the same).
     """
 
     batch: int = 64
@@ -144,6 +151,7 @@ class TrainingSettings(_Checked):
     warm_up: float = 100.0
     schedule: str = "slope"
     floor: float = 0.02
+    recombined: float = 0.0
     validation: int = 500
     metric: str = "execution"
     precision: str = "float32"
@@ -152,7 +160,7 @@ class TrainingSettings(_Checked):
     _LEAST: ClassVar = {
         "batch": 1, "part": 0, "epochs": 1, "minutes": 0, "learning_rate": 0,
         "new_learning_rate": 0, "weight_decay": 0, "gradient_norm": 0, "warm_up": 0, "floor": 0,
-        "validation": 1,
+        "validation": 1, "recombined": 0,
     }  # fmt: skip
     _CHOICES: ClassVar = {
         "optimizer": ("adam", "adamw"),
@@ -182,7 +190,7 @@ class Settings(_Checked):
     ``data`` is a file of examples that is split; or ``train``, ``valid`` and ``test`` are files of
     their own; without any, ``questions`` examples are generated over ``kb``. ``start_from`` is the
     folder of a run whose weights the training begins with. ``query_style`` is how queries are
-    written that the examples do not bring. ``device`` is auto, cpu, cuda or one of torch's names.
+    written that the examples do not bring. ``device`` is auto, cpu, cuda or cuda:N.
     """
 
     model: str = "pointer"
@@ -207,11 +215,19 @@ class Settings(_Checked):
     rnn: RnnSettings = field(default_factory=RnnSettings)
     seq2seq: Seq2SeqSettings = field(default_factory=Seq2SeqSettings)
 
-    _LEAST: ClassVar = {"questions": 1, "threads": 1}
+    # Ten questions are the fewest that 8 : 1 : 1 divides, but those with the same program stay
+    # together, so that ten may leave a part empty.
+    _LEAST: ClassVar = {"questions": 20, "seed": 0, "threads": 1}
+    _MOST: ClassVar = {"seed": 2**63 - 1, "threads": 1024}
     _CHOICES: ClassVar = {"model": MODELS, "language": LANGUAGES, "query_style": ("data", "exact")}
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_device(self.device)
+        if not self.output.strip() or Path(self.output).name in ("", ".."):
+            raise SettingsError(
+                f"output must name a folder for the run, as in runs/mine, not {self.output!r}"
+            )
         if self.data and (self.train or self.valid or self.test):
             raise SettingsError("give either data, which is split, or train, valid and test")
         if bool(self.train) != bool(self.valid) or (self.test and not self.train):
@@ -317,6 +333,12 @@ def _typed(field: dataclasses.Field[Any], value: Any) -> Any:
         except ValueError:
             pass
     raise SettingsError(f"{field.name} must be of type {field.type}, not {value!r}")
+
+
+def check_device(name: str) -> None:
+    """Raise SettingsError for what is no name of a device that a parser runs on."""
+    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,2})?", name):
+        raise SettingsError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}")
 
 
 def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import signal
 import time
@@ -34,9 +35,9 @@ from parsers.history import History, check_trackers
 from parsers.meter import Meter
 from parsers.models import class_of
 from parsers.models.base import Item, Model, batches
-from parsers.optimizing import Optimizer, Step, TrainingError
+from parsers.optimizing import Optimizer, Step, TrainingError, is_out_of_memory
 from parsers.settings import Settings
-from parsers.transfer import start_from
+from parsers.transfer import check_start, start_from
 from parsers.world import World
 
 
@@ -51,6 +52,31 @@ class Progress:
     best: float = -1.0
     loss: float = 0.0
     accuracy: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for what no training counts, which only a damaged file has."""
+        for name, value in vars(self).items():
+            counted = name in ("epoch", "batch", "step")
+            if not isinstance(value, int if counted else int | float) or (counted and value < 0):
+                raise ValueError(f"the progress has the {name} {value!r}")
+
+
+# What a training may be resumed with although it began with another one: how long it goes on,
+# where things are, what is told of it. That the knowledge base and the questions are the same is
+# checked by what they say; `training.part` is to be lowered when the memory is not enough.
+MAY_CHANGE = frozenset(
+    ["kb", "output", "device", "threads", "plots", "tensorboard", "wandb", "training.epochs",
+     "training.minutes", "training.part"]
+)  # fmt: skip
+
+
+def kept(settings: Settings) -> dict[str, Any]:
+    """The settings that a training must be resumed with, by name."""
+    found: dict[str, Any] = {}
+    for name, value in dataclasses.asdict(settings).items():
+        inside = value if isinstance(value, dict) else {"": value}
+        found |= {f"{name}.{key}".rstrip("."): one for key, one in inside.items()}
+    return {name: value for name, value in found.items() if name not in MAY_CHANGE}
 
 
 class Trainer:
@@ -75,22 +101,30 @@ class Trainer:
             found.update(f"{example.question}\n{example.program}\n".encode())
         return found.hexdigest()
 
-    def resume(self) -> None:
-        """Go on where a training stopped.
+    def resume(self, state: dict[str, Any]) -> None:
+        """Go on where a training stopped, whose state `saved_state` gave.
 
-        Raises CheckpointError when there is nothing, or when the questions are others.
+        Raises CheckpointError when the questions are others, or the state is of another network.
         """
-        state = read_state(self.folder / "resume.pt")
         if state["questions"] != self.questions_mark:
             raise CheckpointError(
                 f"{self.folder}: train.jsonl or valid.jsonl is not what the training began with;"
                 " put the old file back, or begin a new run"
             )
-        self.model.network.load_state_dict(state["network"])
-        self.optimizer.optimizer.load_state_dict(state["optimizer"])
-        randoms = state["random"]
-        _set_random(randoms[self.world.rank % len(randoms)], self.world.device)
-        self.progress = Progress(**state["progress"])
+        try:
+            self.model.network.load_state_dict(state["network"])
+            self.optimizer.optimizer.load_state_dict(state["optimizer"])
+            randoms = state["random"]
+            _set_random(randoms[self.world.rank % len(randoms)], self.world.device)
+            self.progress = Progress(**state["progress"])
+        except (
+            ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
+        ) as error:  # fmt: skip
+            reason = " ".join(str(error).split())
+            raise CheckpointError(
+                f"{self.folder / 'resume.pt'}: the saved state does not fit the run; it is damaged"
+                f" or of another run: {reason[:200]}"
+            ) from None
 
     def run(self) -> bool:
         """Train; False when a signal stopped it.
@@ -190,6 +224,7 @@ class Trainer:
             "random": randoms,
             "progress": vars(self.progress),
             "questions": self.questions_mark,
+            "settings": kept(self.settings),
         }
         write_state(state, self.folder / "resume.pt")
 
@@ -246,7 +281,8 @@ def begin(
     """A trainer with a new run in an empty or new folder."""
     world = world or World.of(settings)
     seeded(settings, world)
-    model = class_of(settings.model).create(settings, kb, train)
+    with _too_large_explained():
+        model = class_of(settings.model).create(settings, kb, train)
     items, left = model.prepare(train)
     if left:
         reasons = Counter(reason for _, reason in left).most_common(1)[0]
@@ -262,22 +298,54 @@ def begin(
     world.first(lambda: write_run(folder, model, Description.of(model, list(train))))
     # Processes draw the same weights, but each its own dropout.
     torch.manual_seed(settings.seed + world.rank)
-    return Trainer(folder, model, world, items, valid)
+    with _too_large_explained():
+        return Trainer(folder, model, world, items, valid)
 
 
 def go_on(
     folder: Path, kb: KnowledgeBase, train: Sequence[Example], valid: Sequence[Example],
     world: World | None = None,
 ) -> Trainer:  # fmt: skip
-    """A trainer that resumes the run in a folder, on the same examples."""
-    settings, _ = read_run(folder)
+    """A trainer that resumes the run in a folder, on the same examples.
+
+    Raises CheckpointError when there is nothing to go on from, it is damaged, or the knowledge
+    base, the questions or the settings are not those that the training began with.
+    """
+    settings, description = read_run(folder)
+    state = saved_state(folder, settings)
+    if description.fingerprint != kb.fingerprint:
+        raise CheckpointError(
+            f"{folder}: the training began with another knowledge base ({description.kb}); go on"
+            " with that one, or begin a new run"
+        )
     world = world or World.of(settings)
     seeded(settings, world)
     model = restore(folder, kb, weights=None)
     items, _ = model.prepare(train)
     trainer = Trainer(folder, model, world, items, valid)
-    trainer.resume()
+    trainer.resume(state)
     return trainer
+
+
+def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
+    """What a training saved to go on from.
+
+    Raises CheckpointError when there is nothing, or when it began with other settings.
+    """
+    path = folder / "resume.pt"
+    parts = ("network", "optimizer", "random", "progress", "questions", "settings")
+    state = read_state(path, parts)
+    before, now = state["settings"], kept(settings)
+    if not isinstance(before, dict):
+        raise CheckpointError(f"{path}: the saved state is damaged: its settings are no mapping")
+    names = [name for name in {**now, **before} if now.get(name) != before.get(name)]
+    if names:
+        told = ", ".join(f"{n} (was {before.get(n)!r}, is {now.get(n)!r})" for n in names)
+        raise CheckpointError(
+            f"{folder / 'settings.json'}: the training began with other settings: {told}; put them"
+            " back, or begin a new run"
+        )
+    return state
 
 
 def check(settings: Settings) -> None:
@@ -285,4 +353,17 @@ def check(settings: Settings) -> None:
     class_of(settings.model).check(settings)
     check_trackers(settings)
     if settings.start_from:
-        read_run(Path(settings.start_from))
+        check_start(settings, Path(settings.start_from))
+
+
+@contextlib.contextmanager
+def _too_large_explained() -> Iterator[None]:
+    """Say what to lower where a model is larger than the memory, or than any memory."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error) and "overflow" not in str(error):
+            raise
+        raise TrainingError(
+            "out of memory while the model was made; lower the model's sizes"
+        ) from None

@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 import torch
 from torch import distributed, nn
 
-from parsers.settings import Settings, SettingsError
+from parsers.settings import Settings, SettingsError, check_device
 
 Thing = TypeVar("Thing")
 
@@ -118,12 +118,10 @@ class World:
 
 def device_of(name: str, local: int = 0) -> torch.device:
     """The device that the settings name; raises SettingsError when there is none such."""
+    check_device(name)
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise SettingsError(f"device must be auto, cpu or cuda, not {name!r}") from None
+    device = torch.device(name)
     if device.type == "cuda":
         if not torch.cuda.is_available():
             raise SettingsError("device is cuda, but there is none here; try device=cpu")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,51 @@ def test_an_encoder_that_is_not_there_is_named_before_any_work(
     from parsers.training import check
 
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    for name in ("no-such-encoder", str(tmp_path)):
+    for name in ("no-such-encoder", "__main__", str(tmp_path)):
         with pytest.raises(ModelError, match=r"the encoder .* cannot be loaded"):
             check(quick("pointer", "kopl", f"pointer.pretrained={name}"))
+
+
+def test_a_run_without_its_encoder_or_with_another_is_refused(
+    encoder: str, torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> None:
+    """The encoder is known by what it is, not by its name."""
+    from safetensors.torch import load_file, save_file
+
+    from parsers.checkpoint import CheckpointError, restore
+    from parsers.models.pointer.pretrained import load_encoder
+    from parsers.training import begin
+
+    copy, run = tmp_path / "copy", tmp_path / "run"
+    shutil.copytree(encoder, copy)
+    settings = quick("pointer", "kopl", f"pointer.pretrained={copy}")
+    begin(run, settings, small, small_examples, small_examples[:8])
+    restore(run, small, weights=None)
+    weights = load_file(copy / "model.safetensors")
+    weights["encoder.layer.0.output.dense.bias"][0] += 1
+    save_file(weights, copy / "model.safetensors", {"format": "pt"})
+    load_encoder.cache_clear()
+    with pytest.raises(CheckpointError, match=r"run: .* is another one now"):
+        restore(run, small, weights=None)
+    shutil.rmtree(copy)
+    load_encoder.cache_clear()
+    with pytest.raises(CheckpointError, match=r"run: .*the encoder .* cannot be loaded"):
+        restore(run, small, weights=None)
+
+
+def test_starting_without_the_encoder_of_the_run_says_what_is_left_out(
+    encoder: str, torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], trained: Path,
+) -> None:  # fmt: skip
+    from parsers.checkpoint import CheckpointError
+    from parsers.training import begin, check
+
+    run = tmp_path / "run"
+    wanted = f"pointer.pretrained={encoder}"
+    settings = quick("pointer", "kopl", wanted, "epochs=1")
+    assert begin(run, settings, small, small_examples[:16], small_examples[:4]).run()
+    new = quick("pointer", "kopl", f"start_from={run}")
+    begin(tmp_path / "new", new, small, small_examples[:16], small_examples[:4])
+    assert "left out, as this model has none such: vectors.weight" in capsys.readouterr().out
+    with pytest.raises(CheckpointError, match="has no pretrained encoder"):
+        check(quick("pointer", "kopl", wanted, f"start_from={trained}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -88,6 +89,8 @@ def test_interrupted_and_resumed(torch: Any, tmp_path: Path, trained: Path,
         (["train.py", "--resume", "none", "--set", "epochs=1"], "leave out"),
         (["train.py", "--set", "kb=none.json"], "no such file"),
         (["train.py", "--set", "start_from=none"], "no such run"),
+        (["train.py", "--set", "output="], "output must name a folder"),
+        (["train.py", "--set", "pretrained=__main__"], "the encoder '__main__' cannot be loaded"),
         (["train.py", "--set", "model=rnn", "--set", "glove=none"], "cannot be opened"),
         (["train.py", "--set", "train=none", "--set", "valid=none"], "cannot be opened"),
         (["eval.py", "none"], "no such run"),
@@ -98,6 +101,30 @@ def test_wrong_usage(torch: Any, arguments: list[str], message: str) -> None:
     done = script(*arguments)
     assert done.returncode in (1, 2)
     assert message in done.stderr and "Traceback" not in done.stderr
+
+
+def test_too_few_questions_leave_nothing_behind(
+    torch: Any, tmp_path: Path, small_examples: list[Example]
+) -> None:
+    data, run = tmp_path / "data.jsonl", tmp_path / "run"
+    write_examples(data, small_examples[:2])
+    done = script("train.py", "--set", f"data={data}", "--set", f"output={run}")
+    assert done.returncode == 1 and "2 questions are too few to split" in done.stderr
+    assert not run.exists() or not any(run.iterdir())
+
+
+def test_resuming_on_another_knowledge_base_advises_what_train_py_can_do(
+    torch: Any, tmp_path: Path, trained: Path, small_examples: list[Example]
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(trained, run)
+    settings = json.loads((run / "settings.json").read_text())
+    (run / "settings.json").write_text(json.dumps({**settings, "kb": "world"}))
+    for part in ("train", "valid"):
+        write_examples(run / f"{part}.jsonl", small_examples)
+    done = script("train.py", "--resume", str(run))
+    assert done.returncode == 1 and "began with another knowledge base" in done.stderr
+    assert "--new-kb" not in done.stderr
 
 
 def test_without_torch_the_scripts_say_what_to_install(tmp_path: Path) -> None:

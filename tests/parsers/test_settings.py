@@ -73,11 +73,31 @@ def test_every_config_is_read(path: Path) -> None:
         (["data=a", "train=b"], "either data, which is split"),
         (["train=b"], "belong together"),
         (["test=b"], "test is added"),
+        (["questions=2"], "questions must be at least 20, not 2"),
+        (["seed=-1"], "seed must be at least 0"),
+        ([f"seed={2**63}"], f"seed must be at most {2**63 - 1}"),
+        (["threads=1025"], "threads must be at most 1024"),
+        (["output="], "output must name a folder"),
+        (["output= "], "output must name a folder"),
+        (["output=."], "output must name a folder"),
+        (["output=/"], "output must name a folder"),
+        (["output=runs/.."], "output must name a folder"),
+        (["device=toaster"], "device must be auto, cpu, cuda or cuda:N, not 'toaster'"),
+        (["device=meta"], "device must be auto"),
+        (["device=cuda:x"], "device must be auto"),
+        (["device=cuda:999999"], "device must be auto"),
+        (["device="], "device must be auto"),
     ],
 )
 def test_wrong_pairs(pairs: list[str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         read_settings(None, pairs)
+
+
+@pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:3"])
+def test_devices_are_settings_of_machines_without_them(device: str) -> None:
+    found = read_settings(None, [f"device={device}", f"seed={2**63 - 1}", "questions=20"])
+    assert (found.device, found.seed, found.questions) == (device, 2**63 - 1, 20)
 
 
 @pytest.mark.parametrize(

@@ -116,28 +116,13 @@ def test_learning_rates(torch: Any, changes: list[str], rates: dict[int, float])
         assert rate_at(done, 1000, training) == pytest.approx(rate)
 
 
-def test_going_on_with_other_questions_is_refused(
-    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
-) -> None:
-    from parsers.checkpoint import CheckpointError
-    from parsers.training import begin, go_on
-
-    train, valid = small_examples[:20], small_examples[20:25]
-    settings = quick("pointer", "kopl", "epochs=1")
-    assert begin(tmp_path / "run", settings, small, train, valid).run()
-    for others in ((train[:-1], valid), (train[::-1], valid), (train, valid[:-1])):
-        with pytest.raises(CheckpointError, match="not what the training began with"):
-            go_on(tmp_path / "run", small, *others)
-    go_on(tmp_path / "run", small, train, valid)
-
-
 def test_starting_from_another_run(
     torch: Any, small_examples: list[Example], trained: Path, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Other questions and another knowledge base: what has the same name is taken over."""
     from parsers.checkpoint import CheckpointError, restore_anywhere
-    from parsers.training import begin
+    from parsers.training import begin, check
 
     builder = Builder()
     builder.add_concept("country", "country")
@@ -164,13 +149,23 @@ def test_starting_from_another_run(
         assert torch.equal(row(new, table, text), row(old, table, text))
     assert "motto" not in old.tables()["words.weight"]
     assert torch.equal(new.network.joined.weight, old.network.joined.weight)
+    unfinished = tmp_path / "unfinished"
+    shutil.copytree(trained, unfinished)
+    (unfinished / "best.safetensors").unlink()
     for changes, message in (
-        (["hidden=32"], "same sizes"),
+        (["hidden=32"], "hidden is 32 here, but 64 there"),
         (["model=rnn"], "a pointer model, but this is a rnn"),
+        ([f"start_from={tmp_path / 'none'}"], "no such run"),
+        ([f"start_from={unfinished}"], "no weights yet"),
     ):
         wrong = quick("pointer", "kopl", f"start_from={trained}", *changes)
         with pytest.raises(CheckpointError, match=message):
+            check(wrong)  # before the data are made
+        with pytest.raises(CheckpointError, match=message):
             begin(tmp_path / "wrong", wrong, other, questions, questions[:1])
+    assert not (tmp_path / "wrong").exists()
+    # The programs of a run may be written in the other language.
+    check(quick("pointer", "sparql", f"start_from={trained}"))
 
 
 @pytest.mark.parametrize(("model", "language"), [("rnn", "sparql"), ("seq2seq", "kopl")])
@@ -298,29 +293,23 @@ def test_a_run_on_another_knowledge_base_is_refused(trained: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "message"),
-    [
-        ("settings.json", "{", "damaged"),
-        ("settings.json", '{"speed": 1}', "no setting 'speed'"),
-        ("parser.json", "[]", "damaged"),
-        ("parser.json", '{"format": 99}', "another format"),
-        ("best.safetensors", "xx", "damaged"),
-        ("best.safetensors", None, "did not finish"),
-        ("settings.json", None, "not a run"),
-    ],
-)
-def test_damaged_runs(
-    trained: Path, tmp_path: Path, file: str, content: str | None, message: str
-) -> None:
-    from parsers.parser import Parser
+    "error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory: …"),
+              RuntimeError("Storage size calculation overflowed with sizes=[…]")],
+)  # fmt: skip
+def test_a_model_that_is_too_large_says_what_to_lower(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, error: Exception,
+) -> None:  # fmt: skip
+    from parsers.models.pointer.model import PointerModel
+    from parsers.optimizing import TrainingError
+    from parsers.training import begin
 
-    copy = tmp_path / "copy"
-    shutil.copytree(trained, copy)
-    (copy / file).unlink()
-    if content is not None:
-        (copy / file).write_text(content)
-    with pytest.raises(KoplError, match=message):
-        Parser.load(copy)
+    def full(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(PointerModel, "create", full)
+    with pytest.raises(TrainingError, match=r"out of memory .* lower the model's sizes"):
+        begin(tmp_path / "run", quick(), small, small_examples, small_examples[:5])
 
 
 def test_scores_by_skill(small_examples: list[Example]) -> None:

@@ -25,7 +25,6 @@ from parsers.settings import Settings
 from parsers.steps import known_texts
 from parsers.target import KNOWN, Actions
 from parsers.tokens import Question, Vocabulary
-from parsers.world import device_of
 
 
 class PointerModel(Model):
@@ -73,7 +72,12 @@ class PointerModel(Model):
     ) -> PointerModel:
         """The model that `state` describes."""
         actions = Actions(tuple((slot, text) for slot, text in state["actions"]))
-        return cls(settings, kb, Vocabulary(state["words"]), actions)
+        if len(set(actions.entries)) < len(actions):
+            raise ValueError("an action stands twice")
+        model = cls(settings, kb, Vocabulary(state["words"]), actions)
+        if model.encoder:
+            model.encoder.check(state.get("pretrained"))  # runs of before have none
+        return model
 
     def moved(self) -> PointerModel:
         """The same weights with the actions of the knowledge base.
@@ -93,8 +97,10 @@ class PointerModel(Model):
         return other
 
     def state(self) -> dict[str, Any]:
-        """The words and the actions."""
+        """The words, the actions, and which encoder is read."""
+        pretrained = {"pretrained": self.encoder.mark} if self.encoder else {}
         return {
+            **pretrained,
             "words": self.vocabulary.words,
             "actions": [[slot, text] for slot, text in self.actions.entries],
         }
@@ -147,11 +153,12 @@ class PointerModel(Model):
                 result[number] = [self._prediction(one)]
         elif worded:
             for number, question in worded.items():
-                found = []
+                found = decoder.beam(question, beams)
                 if guided and constrained:
-                    found = decoder.beam(question, beams, PartialRuns(self.language.executor))
-                # Where nothing is found that way, an answer of 0 or "no" may be right.
-                found = found or decoder.beam(question, beams)
+                    runs = PartialRuns(self.language.executor)
+                    best = found[0].program if found else None
+                    if best is None or runs.finds_nothing(best):
+                        found = _merged(found, decoder.beam(question, beams, runs))
                 result[number] = [self._prediction(one) for one in found]
         return result
 
@@ -176,7 +183,15 @@ class PointerModel(Model):
         return self.language.of_program(written.program, written.log_probability)
 
 
+def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written]:
+    """What two searches found, each program once, the most probable first."""
+    found = {one.program: one for one in (*second, *first)}
+    return sorted(found.values(), key=lambda one: -one.log_probability)
+
+
 def encoder_of(settings: Settings) -> PretrainedEncoder | None:
     """The pretrained encoder that the settings name, None for none."""
     name = settings.pointer.pretrained
-    return load_encoder(name, str(device_of(settings.device))) if name else None
+    # A run made on a GPU may be asked without one.
+    device = "cuda" if settings.device == "auto" else settings.device
+    return load_encoder(name, device if torch.cuda.is_available() else "cpu") if name else None

