@@ -80,6 +80,8 @@ def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     options = " --unconstrained" if arguments.unconstrained else ""
     options += " --execution-guided" if arguments.guided else ""
     command = f"'python eval.py {arguments.folder}{options}'"
+    if answer.is_moved:
+        return "not calibrated: the run was trained on another knowledge base"
     if temperature is None:
         return f"not calibrated; {command} does that once"
     if not temperature.is_fitted:

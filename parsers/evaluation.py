@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.sparql.errors import MissingPackageError
-from parsers.constrain.rerank import by_execution
+from parsers.constrain.rerank import by_execution, plausible
 from parsers.languages import Language
 from parsers.prediction import Outcome, Prediction
 from parsers.scoring import PARTS, RULES, VERDICTS, Judged, columns_of, judge, skills_of
@@ -139,8 +139,9 @@ def evaluate(
 ) -> Report:  # fmt: skip
     """Predict for every question, run the best prediction and compare its answer.
 
-    ``guided``: the best is the first of the beam that has exactly one answer, if one has; a model
-    that writes programs call by call does not go on with calls that find nothing.
+    ``guided``: the best is the first of the `plausible` ones that has exactly one answer, if one
+    has. Where the best of a beam finds nothing, a model that writes programs call by call searches
+    once more without calls that find nothing.
     """
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
@@ -164,7 +165,7 @@ def _best(
         return NOTHING, None
     if not guided:
         return predictions[0], None
-    chosen = by_execution(predictions, language.run).kept[0]
+    chosen = by_execution(plausible(predictions), language.run).kept[0]
     return chosen.prediction, chosen.result if isinstance(chosen.result, Outcome) else None
 
 

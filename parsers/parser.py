@@ -9,7 +9,7 @@ from kb import KnowledgeBase, load
 from kb.errors import KoplError
 from kopl.program import Call
 from parsers.checkpoint import Description, read_run, restore
-from parsers.constrain.rerank import by_execution
+from parsers.constrain.rerank import by_execution, plausible
 from parsers.models.base import Model
 from parsers.prediction import Outcome, Prediction
 from parsers.scoring_confidence import Decoding, Temperature, read_temperature
@@ -17,19 +17,23 @@ from parsers.tokens import Question
 from parsers.world import device_of
 
 BEAMS = 4
+# Words of a question that is asked: more are no question, and would take minutes.
+LONGEST = 1000
 
 
 @dataclass(frozen=True)
 class Answer:
     """A prediction for a question, and what running it gave (or why it failed).
 
-    ``temperature`` is what its probability is calibrated with, None where the run has none.
+    ``temperature`` is what its probability is calibrated with, None where the run has none;
+    ``is_moved``: on another knowledge base than that of the training.
     """
 
     prediction: Prediction
     result: Outcome | None
     error: KoplError | None
     temperature: Temperature | None = None
+    is_moved: bool = False
 
     @property
     def program(self) -> Call | None:
@@ -53,8 +57,11 @@ class Answer:
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether the confidence is more than the model's probability."""
-        return self.temperature is not None and self.temperature.is_fitted
+        """Whether the confidence is more than the model's probability.
+
+        Not on another knowledge base than that of the training.
+        """
+        return not self.is_moved and self.temperature is not None and self.temperature.is_fitted
 
     @property
     def text(self) -> str | None:
@@ -120,12 +127,17 @@ class Parser:
         """At most ``top`` predictions for a question, each executed, the best first.
 
         ``guided``: of the beam (as many as ``top`` at least), what does not run, has no answer or
-        several is dropped; when all would go, the least faulty one stays. The pointer model does
-        not even go on with calls that find nothing. Otherwise they come in the order of their
+        several is dropped, and what is not even a hundredth as probable as the best; when all would
+        go, the least faulty one stays. Where the best finds nothing, the pointer model searches
+        once more without calls that find nothing. Otherwise they come in the order of their
         probabilities. Raises KoplError for a question without words.
         """
-        if not Question.of(question).words:
-            raise KoplError("the question is empty")
+        if not any(letter.isalnum() for letter in question):
+            raise KoplError("the question is empty: it has no letter and no digit")
+        if any("\ud800" <= letter <= "\udfff" for letter in question):
+            raise KoplError("the question is not text: it has bytes that are no UTF-8")
+        if (count := len(Question.of(question).words)) > LONGEST:
+            raise KoplError(f"the question has {count} words; at most {LONGEST} are read")
         if top < 1 or beams < 1:
             raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
         decoding = Decoding(max(beams, top), constrained, guided)
@@ -135,7 +147,7 @@ class Parser:
         # What choosing by execution found out need not be found out again, but for a trace.
         known: list[tuple[Prediction, object]] = [(one, None) for one in predictions]
         if guided:
-            judged = by_execution(predictions, self.model.language.run)
+            judged = by_execution(plausible(predictions), self.model.language.run)
             known = [(one.prediction, None if trace else one.result) for one in judged.kept]
         temperature = self.temperature(decoding)
         answers = []
@@ -143,7 +155,7 @@ class Parser:
             try:
                 if not isinstance(result, Outcome):
                     result = self.model.language.run(prediction, trace=trace)
-                answers.append(Answer(prediction, result, None, temperature))
+                answers.append(Answer(prediction, result, None, temperature, self.is_moved))
             except KoplError as error:
-                answers.append(Answer(prediction, None, error, temperature))
+                answers.append(Answer(prediction, None, error, temperature, self.is_moved))
         return answers

@@ -9,6 +9,7 @@ best = judged.kept[0].prediction
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
@@ -85,6 +86,27 @@ def by_execution(
         kept = [min(judged, key=_severity)]
     places = {one.rank for one in kept}
     return Judgement(tuple(kept), tuple(one for one in judged if one.rank not in places))
+
+
+class Scored(Protocol):
+    """A prediction with the logarithm of its probability."""
+
+    @property
+    def log_probability(self) -> float:
+        """The logarithm of the probability that the model gives it."""
+
+
+AnyScored = TypeVar("AnyScored", bound=Scored)
+
+# A prediction may take the place of a better one if it is at least one hundredth as probable.
+# Anything that runs can be found far enough down: it answers, but not the question.
+PLAUSIBLE = math.log(100)
+
+
+def plausible(predictions: Sequence[AnyScored]) -> list[AnyScored]:
+    """The predictions, the best first, that may take the place of the best one."""
+    ranked = sorted(predictions, key=lambda one: -one.log_probability)
+    return [one for one in ranked if one.log_probability >= ranked[0].log_probability - PLAUSIBLE]
 
 
 class PartialRuns:

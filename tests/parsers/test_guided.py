@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from kopl.example import Example
 from kopl.executor import Executor
 from kopl.program import post_order
 from kopl.text import read
-from parsers.constrain.rerank import PartialRuns
+from parsers.constrain.rerank import PartialRuns, plausible
 from tests.parsers.conftest import quick
 
 
@@ -32,42 +34,60 @@ def test_which_calls_find_nothing(small: KnowledgeBase, program: str, nothing: b
     assert runs.finds_nothing(read(program)) is nothing  # remembered
 
 
-def test_no_call_of_what_an_untrained_model_writes_finds_nothing(
+def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
-    """Without guidance such calls are written; with it, only where nothing else was found."""
+    """Without guidance such calls are written; with it, never."""
     from parsers.models import class_of
+    from parsers.models.pointer.decode import Decoder
 
     executor = Executor(small)
     counts = {True: 0, False: 0}
     for seed in range(3):
         torch.manual_seed(seed)
-        model = class_of("pointer").create(quick("pointer", "kopl"), small, small_examples)
-        questions = [example.question for example in small_examples[::4]]
-        for guided in (True, False):
-            for predictions in model.predict(questions, beams=3, guided=guided):
+        model: Any = class_of("pointer").create(quick("pointer", "kopl"), small, small_examples)
+        decoder = Decoder(model.network, model.vocabulary, model.actions, model.linker)
+        for example in model.prepare(small_examples[::4])[0]:
+            for guided in (True, False):
                 runs = PartialRuns(executor)
-                for prediction in predictions:
-                    calls = post_order(prediction.program)
+                for written in decoder.beam(example.asked, 3, runs if guided else None):
+                    calls = post_order(written.program)
                     counts[guided] += any(runs.finds_nothing(call) for call in calls)
     assert counts[False] > 0
     assert counts[True] == 0
 
 
-def test_where_all_finds_nothing_the_beam_is_as_without(trained: Any, small: KnowledgeBase) -> None:
-    from parsers.parser import Parser
+def test_the_second_search_comes_only_where_the_best_finds_nothing(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example]
+) -> None:
+    from parsers.models import class_of
 
-    model = Parser.load(trained, small).model
+    runs, more = PartialRuns(Executor(small)), 0
+    for seed in range(3):
+        torch.manual_seed(seed)
+        model: Any = class_of("pointer").create(quick("pointer", "kopl"), small, small_examples)
+        questions = [example.question for example in small_examples[::4]]
+        alone = model.predict(questions, beams=3)
+        for without, guided in zip(
+            alone, model.predict(questions, beams=3, guided=True), strict=True
+        ):
+            if runs.finds_nothing(without[0].program):
+                assert set(map(str, without)) <= set(map(str, guided))
+                more += len(guided) > len(without)
+            else:
+                assert guided == without
+    assert more
 
-    # A model that must begin with a name which has nothing: every way on is empty.
-    class Nothing(PartialRuns):
-        def finds_nothing(self, call: object) -> bool:
-            return True
 
-    patch = pytest.MonkeyPatch()
-    patch.setattr("parsers.models.pointer.model.PartialRuns", Nothing)
-    try:
-        question = ["What is the area of Norway?"]
-        assert model.predict(question, beams=3, guided=True) == model.predict(question, beams=3)
-    finally:
-        patch.undo()
+@dataclass(frozen=True)
+class One:
+    """A prediction."""
+
+    log_probability: float
+
+
+def test_what_is_far_less_probable_takes_no_place() -> None:
+    predictions = [One(-1.0), One(-1.0 - math.log(99)), One(-1.0 - math.log(101)), One(-0.5)]
+    assert plausible(predictions) == [predictions[3], predictions[0]]
+    assert plausible(predictions[:3]) == predictions[:2]
+    assert plausible([]) == []
