@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.errors import KoplError, ValueReadError
-from kb.store import NameKind
-from kb.values import read_quantity, read_time
+from kb.values import NO_UNIT, read_quantity
 from kopl.functions import FUNCTIONS
 from kopl.types import Kind, Type
 from parsers.constrain import (
@@ -22,19 +21,13 @@ from parsers.constrain import (
     sparql_constraint,
 )
 from parsers.languages import Language
-from parsers.target import functions_after
+from parsers.target import SCHEMA, functions_after
+from parsers.tokens import is_time
 
 Ids = npt.NDArray[np.int64]
 
 # Words that are looked at one by one for what may stand behind them, and states remembered.
 FEW, MOST_REMEMBERED = 200, 50_000
-
-_SCHEMA: dict[Kind, NameKind] = {
-    Kind.KEY: "key",
-    Kind.QUALIFIER_KEY: "qualifier key",
-    Kind.RELATION: "relation",
-    Kind.CONCEPT: "concept",
-}
 
 
 def numbers_by_kind(texts: Sequence[str], kb: KnowledgeBase) -> dict[object, list[int]]:
@@ -43,12 +36,12 @@ def numbers_by_kind(texts: Sequence[str], kb: KnowledgeBase) -> dict[object, lis
     for kind in Kind:
         if kind.choices:
             fits[kind] = frozenset(kind.choices).__contains__
-        elif kind in _SCHEMA:
-            fits[kind] = frozenset(kb.names_of_kind(_SCHEMA[kind])).__contains__
+        elif kind in SCHEMA:
+            fits[kind] = frozenset(kb.names_of_kind(SCHEMA[kind])).__contains__
     units = frozenset(kb.units)
     fits[Kind.NAME] = lambda text: len(kb.named(text)) > 0
     fits[Kind.QUANTITY] = lambda text: _is_quantity(text, units)
-    fits[Kind.TIME] = _is_time
+    fits[Kind.TIME] = is_time
     fits[Kind.STRING] = fits[Kind.ANY_VALUE] = lambda text: True
     return {
         kind: [number for number, text in enumerate(texts) if number and fits[kind](text)]
@@ -61,15 +54,7 @@ def _is_quantity(text: str, units: frozenset[str]) -> bool:
         unit = read_quantity(text).unit
     except ValueReadError:
         return False
-    return unit == "1" or unit in units
-
-
-def _is_time(text: str) -> bool:
-    try:
-        read_time(text)
-    except ValueReadError:
-        return False
-    return True
+    return unit == NO_UNIT or unit in units
 
 
 class FunctionGuide:
