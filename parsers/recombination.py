@@ -1,10 +1,11 @@
 """Longer training questions from shorter ones: descriptions put where other questions have names.
 
 "What is the capital of Norway?" and "What is the country that borders Sweden?" give "What is the
-capital of the country that borders Sweden?", and two descriptions of one kind of thing give one
-with both clauses. Questions of a parser's training part alone are used, as in the data
-recombination of Jia and Liang (ACL 2016). What is made has a program that types; whether it has an
-answer is not looked at, as parsers learn programs.
+capital of the country that borders Sweden?"; two descriptions of one kind of thing give one with
+both clauses, and two questions for the number of such things one with either or both. Questions of
+a parser's training part alone are used, as in the data recombination of Jia and Liang (ACL 2016).
+What is made has a program that types; whether it has an answer is not looked at, as parsers learn
+programs.
 """
 
 from __future__ import annotations
@@ -16,13 +17,17 @@ from random import Random
 
 from kopl.errors import TypingError
 from kopl.example import Example
-from kopl.functions import AND, FILTER_CONCEPT, FIND, QUERY_NAME
+from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, OR, QUERY_NAME
 from kopl.program import Call, post_order
 from kopl.typecheck import check
 
 # A description is taken from a question that asks for nothing but a name.
 _ASKED = re.compile(r"(?:What|Who) is (?:the name of )?(the [^,;?]+)\?")
 _CLAUSES = re.compile(r"the (?P<head>.+?) (?P<clauses>(?:that|who|whose) .+)")
+_COUNTED = re.compile(
+    r"(?P<before>(?:What is the (?:total )?number of|How many) [^,;()]+?) "
+    r"(?P<clauses>(?:that|who|whose) [^;?]+)\?"
+)
 # What takes a described thing as it takes a named one; others word names in other ways.
 _HOSTS = (
     "Relate", "QueryAttr", "QueryAttrUnderCondition", "QueryAttrQualifier", "QueryRelation",
@@ -31,6 +36,8 @@ _HOSTS = (
 ANY = "one"
 # Longer programs than this are not made.
 MOST_CALLS = 11
+# The share of new questions that ask for a number, and of these that have "or".
+COUNTED, EITHER = 0.25, 0.4
 # The share of descriptions that are tried with the clauses of a second one.
 JOINED = 0.5
 # How often a question and a description that do not fit are drawn before giving up.
@@ -50,21 +57,61 @@ def recombined(examples: Sequence[Example], count: int, seed: int) -> Iterator[E
     random = Random(f"recombined/{seed}")
     found = list(descriptions(examples))
     hosts = [example for example in examples if any(_places(example))]
-    if not found or not hosts:
+    counts = _counts(examples)
+    if not (found and hosts) and not counts:
         return
     made = failed = 0
     while made < count and failed < PATIENCE * (made + 1):
-        description: Description | None = random.choice(found)
-        if description is not None and random.random() < JOINED:
-            description = joined(description, random.choice(found))
-        example = None
-        if description is not None:
-            example = substituted(random.choice(hosts), description, random)
+        if counts and (not hosts or not found or random.random() < COUNTED):
+            example: Example | None = counted(*random.choice(counts), random)
+        else:
+            example = _described(found, hosts, random)
         if example is None or example.program.size > MOST_CALLS or not _types(example.program):
             failed += 1
             continue
         made += 1
         yield example
+
+
+def _described(
+    found: Sequence[Description], hosts: Sequence[Example], random: Random
+) -> Example | None:
+    """A question with a description, or with two that are joined, for a name."""
+    description: Description | None = random.choice(found)
+    if description is not None and random.random() < JOINED:
+        description = joined(description, random.choice(found))
+    if description is None:
+        return None
+    return substituted(random.choice(hosts), description, random)
+
+
+def _counts(examples: Iterable[Example]) -> list[tuple[str, list[Description]]]:
+    """Questions for a number: how each begins, and the clauses of all that begin so."""
+    groups: dict[str, list[Description]] = {}
+    for example in examples:
+        match = _COUNTED.fullmatch(example.question)
+        if match and example.program.function is COUNT:
+            description = Description(match["clauses"], example.program.inputs[0])
+            groups.setdefault(match["before"], []).append(description)
+    return [(before, group) for before, group in sorted(groups.items()) if len(group) > 1]
+
+
+def counted(before: str, group: Sequence[Description], random: Random) -> Example | None:
+    """A question for the number of what has the clauses of two of a group, or one of them."""
+    one, other = random.sample(list(group), 2)
+    function, word = (OR, "or") if random.random() < EITHER else (AND, "and")
+    parts, concepts = [], set()
+    for part in (one.program, other.program):
+        is_filter = part.function is FILTER_CONCEPT
+        concepts.add(part.arguments if is_filter else ())
+        parts.append(part.inputs[0] if is_filter else part)
+    if len(concepts) > 1 or one == other:
+        return None
+    program = Call(function, tuple(parts), ())
+    for concept in concepts - {()}:
+        program = Call(FILTER_CONCEPT, (program,), concept)
+    question = f"{before} {one.text} {word} {other.text}?"
+    return Example(question, Call(COUNT, (program,), ()))
 
 
 def descriptions(examples: Iterable[Example]) -> Iterator[Description]:

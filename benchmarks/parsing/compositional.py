@@ -10,7 +10,9 @@ from benchmarks.parsing.tables import Section, interval, percents, table, worklo
 from kopl.example import read_examples
 
 MINUTES = 30
-EPOCHS = 20
+EPOCHS = 10
+# New questions for each one of the training part, made of these alone (parsers.recombination).
+RECOMBINED = 1.0
 
 
 def measure(series: Series) -> Section:
@@ -26,7 +28,8 @@ def measure(series: Series) -> Section:
         parts = series.step(f"{name}-split", [*command, "-o", str(folder)], folder, (made,))
         files = [f"{part}={folder / part}.jsonl" for part in ("train", "valid", "test")]
         limits = [f"training.minutes={MINUTES}", f"training.epochs={EPOCHS}"]
-        run = series.train(name, DEFAULT, [f"seed={seed}", *files, *limits], after=(parts,))
+        pairs = [f"seed={seed}", f"training.recombined={RECOMBINED}", *files, *limits]
+        run = series.train(name, DEFAULT, pairs, after=(parts,))
         report = series.evaluate(f"{name}-constrained", run)
         reports.append(report)
         seconds.append(run.seconds)

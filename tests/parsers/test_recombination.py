@@ -8,7 +8,14 @@ from kopl.example import Example
 from kopl.program import post_order
 from kopl.text import read
 from kopl.typecheck import check
-from parsers.recombination import Description, descriptions, joined, recombined, substituted
+from parsers.recombination import (
+    Description,
+    counted,
+    descriptions,
+    joined,
+    recombined,
+    substituted,
+)
 
 CAPITAL = Example(
     "What is the capital of Norway?",
@@ -73,6 +80,36 @@ def test_a_description_takes_the_place_of_a_name(host: Example, question: str | 
     if made is not None:
         assert description.program in list(post_order(made.program))
         assert check(made.program)
+
+
+def test_two_questions_for_a_number_are_joined() -> None:
+    from random import Random
+
+    numbers = [
+        Description(
+            "that border Sweden",
+            read('FilterConcept(Relate(Find("Sweden"), borders, forward), country)'),
+        ),
+        Description(
+            "whose area is over 5",
+            read('FilterConcept(FilterNum(FindAll(), area, "5", ">"), country)'),
+        ),
+    ]
+    made = {
+        example.question: str(example.program)
+        for seed in range(20)
+        if (example := counted("How many countries", numbers, Random(seed)))
+    }
+    inside = (
+        'Relate(Find("Sweden"), "borders", "forward")',
+        'FilterNum(FindAll(), "area", "5", ">")',
+    )
+    for word, function in (("and", "And"), ("or", "Or")):
+        question = f"How many countries that border Sweden {word} whose area is over 5?"
+        expected = f'Count(FilterConcept({function}({inside[0]}, {inside[1]}), "country"))'
+        assert made[question] == expected
+    rivers = [numbers[0], Description("that are long", read("FilterConcept(FindAll(), river)"))]
+    assert counted("How many", rivers, Random(1)) is None
 
 
 def test_the_same_seed_gives_the_same_and_all_are_of_the_training_part() -> None:
