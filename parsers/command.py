@@ -61,11 +61,20 @@ def run(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     for number, answer in enumerate(answers):
         if arguments.json:
-            print(json.dumps(_json(answer), ensure_ascii=False))
+            print(json.dumps(_json(answer, arguments.question), ensure_ascii=False))
             continue
         if number:
             print()
         _print(answer, arguments.trace)
+    if answers and not arguments.json and answers[0].program is not None:
+        from parsers.linking import unsaid
+
+        for name in unsaid(answers[0].program, arguments.question):
+            print(
+                f"kopl: the question does not say {name!r}; it may be what is meant, or only the"
+                " nearest name that there is",
+                file=sys.stderr,
+            )
     if answers and not arguments.json and (note := _note(answers[0], arguments)):
         print(f"kopl: the confidence is {note}", file=sys.stderr)
     return 0 if answers and answers[0].text is not None else 1
@@ -91,8 +100,9 @@ def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     return ""
 
 
-def _json(answer: Answer) -> dict[str, Any]:
+def _json(answer: Answer, question: str) -> dict[str, Any]:
     from kopl.cli.run import error_json
+    from parsers.linking import unsaid
 
     shown: dict[str, Any] = {
         "program": None if answer.program is None else str(answer.program),
@@ -100,6 +110,7 @@ def _json(answer: Answer) -> dict[str, Any]:
         "confidence": round(answer.confidence, 6),
         "calibrated": answer.is_calibrated,
         "probability": round(answer.probability, 6),
+        "unsaid": [] if answer.program is None else unsaid(answer.program, question),
     }
     if answer.result is None:
         assert answer.error is not None

@@ -18,7 +18,8 @@ from functools import cached_property, lru_cache
 from rapidfuzz import fuzz, process
 
 from kb import KnowledgeBase
-from kopl.functions import Function
+from kopl.functions import FIND, Function
+from kopl.program import Call, post_order
 from kopl.types import Kind
 from parsers.constrain.schema import KEYS, Key, Schema, type_of_key
 
@@ -211,6 +212,13 @@ def similarity(one: str, other: str) -> float:
 @lru_cache(maxsize=100_000)
 def _plain(text: str) -> str:
     return " ".join(_ADDRESS.sub("", text).casefold().split())
+
+
+def unsaid(program: Call, question: str) -> list[str]:
+    """The names in a program that a question does not hold, not even up to folding, in order."""
+    said = letters(question)
+    names = (call.arguments[0] for call in post_order(program) if call.function is FIND)
+    return [name for name in dict.fromkeys(names) if not any(key in said for key in foldings(name))]
 
 
 class Linker:

@@ -10,7 +10,7 @@ from benchmarks.parsing.tables import Section, interval, percents, table, worklo
 from kopl.example import read_examples
 
 MINUTES = 30
-EPOCHS = 10
+EPOCHS = 9
 # New questions for each one of the training part, made of these alone (parsers.recombination).
 RECOMBINED = 1.0
 

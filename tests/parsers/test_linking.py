@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kb import Builder, KnowledgeBase, Quantity
 from kopl.text import read
-from parsers.linking import Index, Linker, foldings, letters, similarity
+from parsers.linking import Index, Linker, foldings, letters, similarity, unsaid
 from parsers.models.pointer.mentions import MARKS, Mentions, stem
 from parsers.states import State
 from parsers.target import Actions
@@ -155,6 +155,13 @@ def test_what_wordings_of_a_value_differ_in(text: str, value: str, verified: boo
     linker, key = linker_of(value), ("key", False)
     assert linker.string(text, key) == value
     assert linker.string(text, key, near=False) == (value if verified else text)
+
+
+def test_names_that_a_question_does_not_say() -> None:
+    program = read('And(Find("The Hague"), Relate(Find("São Tomé"), r, forward))')
+    assert unsaid(program, "Is the hague's twin Sao Tome?") == []
+    assert unsaid(program, "Is the hague a city?") == ["São Tomé"]
+    assert unsaid(program, "?") == ["The Hague", "São Tomé"]
 
 
 def test_an_empty_knowledge_base_has_nothing_to_link_to() -> None:
