@@ -86,6 +86,10 @@ QUICK: dict[str, list[str]] = {
 PAIRS = [(model, language) for model in QUICK for language in ("kopl", "sparql")]
 
 
+# Nothing is left out at random: a batch in parts, or spread over processes, draws in another order.
+NOTHING_DRAWN = ["pointer.forget=0", "pointer.forget_items=0", "pointer.forget_mentions=0"]
+
+
 def quick(model: str = "pointer", language: str = "kopl", *changes: str) -> Any:
     """Settings of a small model, without dropout, with some changes."""
     from parsers.settings import read_settings
@@ -93,6 +97,7 @@ def quick(model: str = "pointer", language: str = "kopl", *changes: str) -> Any:
     return read_settings(
         None,
         [f"model={model}", f"language={language}", "seed=3", *QUICK[model], f"{model}.dropout=0",
+         *NOTHING_DRAWN,
          "validation=8", "threads=1", "device=cpu", "plots=false", *changes],
     )  # fmt: skip
 

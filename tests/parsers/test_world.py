@@ -14,11 +14,9 @@ import pytest
 
 from kb import KnowledgeBase, KoplError
 from kopl.example import Example, write_examples
-from tests.parsers.conftest import QUICK
+from tests.parsers.conftest import NOTHING_DRAWN, QUICK
 
 ROOT = Path(__file__).parents[2]
-# Every process draws what it leaves out by itself.
-NOTHING_DRAWN = ["dropout=0", "forget=0", "forget_items=0", "forget_mentions=0"]
 
 
 def free_port() -> str:
@@ -60,8 +58,8 @@ def test_two_processes_train_as_one_does(
     write_examples(data[0], small_examples[:33])
     write_examples(data[1], small_examples[33:40])
     common = [f"kb={trained.parent / 'small.kopl'}", f"train={data[0]}", f"valid={data[1]}",
-              "device=cpu", "threads=1", *NOTHING_DRAWN, *QUICK["pointer"], "epochs=3", "batch=16",
-              "part=4", "plots=false"]  # fmt: skip
+              "device=cpu", "threads=1", "dropout=0", *NOTHING_DRAWN, *QUICK["pointer"],
+              "epochs=3", "batch=16", "part=4", "plots=false"]  # fmt: skip
     settings = read_settings(None, common)
     assert begin(tmp_path / "1", settings, small, small_examples[:33], small_examples[33:40]).run()
     changes = [*common, f"output={tmp_path / '2'}"]
