@@ -1,4 +1,4 @@
-"""Reading Wikidata's dumps: what is kept, what is left out and counted, what is refused."""
+"""Reading Wikidata's dumps: what is kept, what is left out and counted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import json
 import lzma
 import random
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,176 +22,22 @@ from kb.snaks import snak_value
 from kb.valuetable import time_of_code
 from kb.wikidata import read_wikidata
 from tests.kb.strategies import document_of
-
-GREGORIAN, JULIAN = "Q1985727", "Q1985786"
-TYPES = {
-    "wikibase-entityid": "wikibase-item",
-    "globecoordinate": "globe-coordinate",
-}
-
-
-def entity_id(id: str) -> dict[str, Any]:
-    kind = {"Q": "item", "P": "property"}[id[0]]
-    return {"entity-type": kind, "numeric-id": int(id[1:]), "id": id}
-
-
-def snak(property: str, form: str, value: Any, datatype: str | None = None) -> dict[str, Any]:
-    return {
-        "snaktype": "value",
-        "property": property,
-        "datavalue": {"value": value, "type": form},
-        "datatype": datatype or TYPES.get(form, form),
-    }
-
-
-def item(property: str, id: str) -> dict[str, Any]:
-    return snak(property, "wikibase-entityid", entity_id(id))
-
-
-def text(property: str, content: str, datatype: str = "string") -> dict[str, Any]:
-    return snak(property, "string", content, datatype)
-
-
-def amount(property: str, number: str, unit: str = "1") -> dict[str, Any]:
-    if unit != "1":
-        unit = f"http://www.wikidata.org/entity/{unit}"
-    return snak(property, "quantity", {"amount": number, "unit": unit})
-
-
-def time(
-    property: str, moment: str, precision: int = 11, calendar: str = GREGORIAN
-) -> dict[str, Any]:
-    value = {
-        "time": f"{moment}T00:00:00Z",
-        "timezone": 0,
-        "before": 0,
-        "after": 0,
-        "precision": precision,
-        "calendarmodel": f"http://www.wikidata.org/entity/{calendar}",
-    }
-    return snak(property, "time", value)
-
-
-def missing(property: str, kind: str = "somevalue") -> dict[str, Any]:
-    return {"snaktype": kind, "property": property, "datatype": "string"}
-
-
-def statement(
-    main: dict[str, Any], *qualifiers: dict[str, Any], rank: str = "normal"
-) -> dict[str, Any]:
-    found: dict[str, Any] = {"mainsnak": main, "type": "statement", "rank": rank, "id": "x"}
-    groups: dict[str, list[Any]] = {}
-    for qualifier in qualifiers:
-        groups.setdefault(qualifier["property"], []).append(qualifier)
-    if groups:
-        found |= {"qualifiers": groups, "qualifiers-order": list(groups)}
-    return found
-
-
-def labelled(names: str | dict[str, str]) -> Any:
-    if isinstance(names, str):
-        names = {"en": names}
-    return {tag: {"language": tag, "value": name} for tag, name in names.items()} or []
-
-
-def thing(id: str, names: str | dict[str, str], *statements: dict[str, Any]) -> dict[str, Any]:
-    claims: dict[str, list[Any]] = {}
-    for found in statements:
-        main = found if "mainsnak" in found else statement(found)
-        claims.setdefault(main["mainsnak"]["property"], []).append(main)
-    return {
-        "type": "item",
-        "id": id,
-        "labels": labelled(names),
-        "descriptions": {},
-        "aliases": [],
-        "claims": claims or [],
-        "sitelinks": {"enwiki": {"site": "enwiki", "title": "x", "badges": []}},
-    }
-
-
-def property(id: str, label: str, datatype: str = "wikibase-item") -> dict[str, Any]:
-    return {
-        "type": "property",
-        "datatype": datatype,
-        "id": id,
-        "labels": labelled(label),
-        "claims": {},
-    }
-
-
-ENTITIES = [
-    thing("Q1", "Oslo", item("P31", "Q100"), amount("P1", "+709037"), item("P2", "Q2")),
-    thing(
-        "Q2",
-        {"nb": "Norge", "mul": "Norway"},
-        item("P31", "Q101"),
-        statement(
-            item("P3", "Q1"),
-            time("P4", "+1814-05-17"),
-            item("P5", "Q102"),
-            item("P5", "Q102"),
-            time("P4", "+1905-00-00", 9),
-            missing("P5"),
-            item("P5", "Q999"),
-            rank="preferred",
-        ),
-        statement(item("P3", "Q3"), rank="deprecated"),
-        amount("P6", "+385207.5", "Q103"),
-        amount("P6", "+1", "Q999"),
-        text("P7", "Alt for Norge"),
-        text("P8", "http://example.org/", "url"),
-        text("P9", "123", "external-id"),
-        text("P10", "Flag.svg", "commonsMedia"),
-        snak("P11", "monolingualtext", {"text": "Noreg", "language": "nn"}),
-        snak("P12", "globecoordinate", {"latitude": 60, "longitude": 10}),
-        missing("P7", "novalue"),
-        item("P2", "Q999"),
-        text("P99", "no label of the property"),
-    ),
-    thing("Q3", {"de": "Stockholm"}, item("P31", "Q100")),
-    thing("Q100", "city", item("P279", "Q104"), item("P31", "Q105"), text("P7", "x")),
-    thing("Q101", "country", item("P279", "Q104"), item("P2", "Q2")),
-    thing("Q102", "Storting"),
-    thing("Q103", "square kilometre"),
-    thing("Q104", "place"),
-    thing("Q105", "kind of place"),
-    # Oslo is the class of something by mistake; it has a class, so it stays an entity.
-    thing("Q106", "Fram", item("P31", "Q1"), time("P4", "+1892-10-00", 10)),
-    {"type": "lexeme", "id": "L1", "lemmas": {}, "claims": {}},
-    property("P1", "population", "quantity"),
-    property("P2", "country"),
-    property("P3", "capital"),
-    property("P4", "start time", "time"),
-    property("P5", "approved by"),
-    property("P6", "area", "quantity"),
-    property("P7", "motto", "string"),
-    property("P8", "website", "url"),
-    property("P9", "number", "external-id"),
-    property("P10", "flag", "commonsMedia"),
-    property("P11", "native label", "monolingualtext"),
-    property("P12", "coordinates", "globe-coordinate"),
-]
-
-
-def array(entities: list[dict[str, Any]]) -> str:
-    lines = ",\n".join(json.dumps(e, ensure_ascii=False, separators=(",", ":")) for e in entities)
-    return f"[\n{lines}\n]\n"
-
-
-def write(path: Path, entities: list[dict[str, Any]]) -> Path:
-    path.write_text(array(entities), "utf-8")
-    return path
+from tests.kb.wikidata_dumps import (
+    ENTITIES,
+    GREGORIAN,
+    JULIAN,
+    item,
+    names,
+    property,
+    thing,
+    time,
+    write,
+)
 
 
 @pytest.fixture
 def dump(tmp_path: Path) -> Path:
     return write(tmp_path / "dump.json", ENTITIES)
-
-
-def names(kb: KnowledgeBase, *, concepts: bool) -> set[str]:
-    every = range(kb.entity_count, kb.node_count) if concepts else range(kb.entity_count)
-    return {kb.name_of(node) for node in every}
 
 
 # --- what is read ----------------------------------------------------------------------------
@@ -402,158 +247,6 @@ def test_julian_days_follow_each_other(day: datetime.date) -> None:
     wanted = day + datetime.timedelta(days=lag)
     # The Julian leap day of a century year lies between, where the Gregorian calendar has none.
     assert found == Date(wanted.year, wanted.month, wanted.day)
-
-
-# --- what is malformed -------------------------------------------------------------------------
-
-Break = Callable[[list[str]], None]
-
-
-def cut(lines: list[str]) -> None:
-    lines[2] = lines[2][:80]
-
-
-def twice(lines: list[str]) -> None:
-    lines.insert(2, lines[1])
-
-
-def no_object(lines: list[str]) -> None:
-    lines[2] = "17,"
-
-
-def two_on_a_line(lines: list[str]) -> None:
-    lines[2] = "[" + lines[2].rstrip(",") + "],"
-
-
-def bad_labels(lines: list[str]) -> None:
-    lines[2] = '{"type":"item","id":"Q2","labels":"x","claims":{}},'
-
-
-def bad_label(lines: list[str]) -> None:
-    lines[2] = '{"type":"item","id":"Q2","labels":{"en":{"value":5}},"claims":{}},'
-
-
-def bad_claims(lines: list[str]) -> None:
-    lines[2] = '{"type":"item","id":"Q2","labels":{},"claims":[1]},'
-
-
-def two_ids(lines: list[str]) -> None:
-    lines[2] = '{"type":"item","id":"Q2","labels":{},"id":"Q3"},'
-
-
-def deep(lines: list[str]) -> None:
-    lines[2] = '{"type":"item","id":"Q2","labels":' + "[" * 100_000
-
-
-def huge_number(lines: list[str]) -> None:
-    lines[2] = '{"type":"item","id":"Q2","lastrevid":' + "9" * 5000 + "},"
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (cut, "not JSON"),
-        (twice, "second time"),
-        (no_object, "expected an entity"),
-        (two_on_a_line, "one a line"),
-        (bad_labels, '"labels" is no object'),
-        (bad_label, "not as expected"),
-        (bad_claims, '"claims" is no object'),
-        (two_ids, "two ids"),
-        (deep, "not JSON"),
-        (huge_number, "not JSON"),
-    ],
-)
-def test_a_malformed_line(tmp_path: Path, damage: Break, message: str) -> None:
-    lines = array(ENTITIES).splitlines()
-    damage(lines)
-    path = tmp_path / "dump.json"
-    path.write_text("\n".join(lines) + "\n", "utf-8")
-    with pytest.raises(ReadError, match=message) as caught:
-        read_wikidata(path)
-    assert caught.value.place == "line 3" and caught.value.source == str(path)
-    report = Report()
-    kb = read_wikidata(path, skip_malformed=True, report=report)
-    assert report["lines left out: malformed"] == 1
-    assert "Oslo" in names(kb, concepts=False)
-    if damage is not twice:
-        assert "Norway" not in names(kb, concepts=False)
-        assert [f for f in kb.facts() if f.relation == "capital"] == []
-
-
-def test_a_file_that_was_cut_between_lines(tmp_path: Path) -> None:
-    path = tmp_path / "dump.json"
-    path.write_text(array(ENTITIES).removesuffix("]\n"), "utf-8")
-    with pytest.raises(ReadError, match="cut short") as caught:
-        read_wikidata(path)
-    assert caught.value.place == f"line {len(ENTITIES) + 1}"
-    assert read_wikidata(path, skip_malformed=True).entity_count == 5
-    path.write_text(array(ENTITIES) + '{"id":"Q7"}\n', "utf-8")
-    with pytest.raises(ReadError, match="follows the end"):
-        read_wikidata(path)
-    packed = tmp_path / "dump.json.gz"
-    packed.write_bytes(gzip.compress(array(ENTITIES).encode())[:-20])
-    with pytest.raises(ReadError, match="damaged or cut short"):
-        read_wikidata(packed)
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        {"rank": "normal"},
-        {"mainsnak": {"snaktype": "value"}},
-        {"mainsnak": {"snaktype": "strange"}},
-        {"mainsnak": {"snaktype": "value", "datavalue": {"type": "time", "value": "1998"}}},
-        {"mainsnak": {"snaktype": "value", "datavalue": {"type": "string", "value": 5}}},
-        statement(amount("P7", "many")),
-        statement(amount("P7", "+5", "metre")),
-        statement(time("P7", "yesterday")),
-        statement(snak("P7", "wikibase-entityid", {"entity-type": "form"})),
-        {**statement(text("P7", "x")), "qualifiers": [1]},
-        {**statement(text("P7", "x")), "qualifiers-order": ["P8"]},
-        "text",
-        None,
-    ],
-)
-def test_a_malformed_statement(tmp_path: Path, bad: Any) -> None:
-    entity = thing("Q1", "Oslo", text("P7", "first"))
-    entity["claims"]["P7"].append(bad)
-    path = write(tmp_path / "dump.json", [property("P7", "motto", "string"), entity])
-    with pytest.raises(ReadError) as caught:
-        read_wikidata(path)
-    assert caught.value.place == "line 3 (Q1/P7)"
-    report = Report()
-    kb = read_wikidata(path, skip_malformed=True, report=report)
-    assert [fact.value for fact in kb.attributes(0)] == ["first"]
-    assert report["statements left out: malformed"] == 1
-
-
-def test_what_is_no_dump(tmp_path: Path) -> None:
-    path = tmp_path / "x.json"
-    for content in ("", "[\n]\n", '{"id": "C1", "kind": "concept", "name": "x"}\n'):
-        path.write_text(content, "utf-8")
-        with pytest.raises(ReadError, match="no item with a label in en or mul"):
-            read_wikidata(path)
-    with pytest.raises(ReadError, match="folder"):
-        read_wikidata(tmp_path)
-    with pytest.raises(ReadError, match="cannot be opened"):
-        read_wikidata(tmp_path / "missing.json")
-    with pytest.raises(ReadError, match="no item of the list"):
-        read_wikidata(write(path, ENTITIES), ids=["Q77"])
-
-
-def test_redirects_and_older_forms(tmp_path: Path) -> None:
-    old = thing("Q5", "five", item("P2", "Q6"), text("P9", "1", "external-id"))
-    for group in old["claims"].values():
-        del group[0]["mainsnak"]["datatype"]
-    del old["claims"]["P2"][0]["mainsnak"]["datavalue"]["value"]["id"]
-    redirect = {"type": "item", "id": "Q7", "redirect": "Q6", "labels": labelled("seven")}
-    entities = [property("P2", "next"), property("P9", "n", "external-id"), old, redirect]
-    kb = read_wikidata(write(tmp_path / "dump.json", [*entities, thing("Q6", "six")]))
-    assert names(kb, concepts=False) == {"five", "six"}
-    (fact,) = kb.facts()
-    assert (fact.relation, fact.tail) == ("next", "Q6")
-    assert kb.attribute_keys == []
 
 
 # --- random dumps ------------------------------------------------------------------------------
