@@ -34,8 +34,10 @@ from cqa.types import betae
 SECONDS, SIZE = 15, 70_000
 
 
-def drawn(graph: Graph, drawing: Drawing, name: str, count: int, random: Random) -> Any:
-    """Different queries of a type and their hard answers."""
+def drawn(
+    drawing: Drawing, graph: Graph, name: str, count: int, random: Random, most: int = 100
+) -> tuple[list[Grounded], list[Any]]:
+    """Different queries of a type with 1 to ``most`` hard answers, and these."""
     template = template_of(betae.named(name))
     query = as_query(template)
     queries: list[Grounded] = []
@@ -49,7 +51,7 @@ def drawn(graph: Graph, drawing: Drawing, name: str, count: int, random: Random)
         asked = as_query(found)
         full = unchecked(asked, graph.full()).tuples
         hard = rows_without(full, unchecked(asked, graph.observed()).tuples)
-        if 1 <= len(hard) <= 100:
+        if 1 <= len(hard) <= most:
             seen.add(key)
             queries.append(found)
             answers.append(hard)
@@ -71,7 +73,7 @@ def main() -> None:
     answers: list[Any] = []
     for name in betae.BETAE:
         begin = time.process_time()
-        some, hard = drawn(graph, drawing, name, arguments.queries, random)
+        some, hard = drawn(drawing, graph, name, arguments.queries, random)
         print(f"{name}: {len(some)} queries drawn in {time.process_time() - begin:.1f} s")
         queries += some
         answers += hard

@@ -216,13 +216,19 @@ def test_wrong_plans(graph: Graph, tmp_path: Path, change: dict[str, Any], messa
         run(Plan(**(settings | change)), graph, tmp_path / "out")
 
 
-def test_command(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    save(graph, tmp_path / "graph")
+def command(graph: Graph, folder: Path, benchmark: str, kind: str) -> int:
+    """Save a graph and run the command on it."""
+    save(graph, folder / "graph")
     parser = argparse.ArgumentParser()
     command_benchmark.add_arguments(parser)
-    options = ["--types", "2p", "--pairs", "4", "--share", "1", "--graph", str(tmp_path / "graph")]
-    given = parser.parse_args(["fb15k237+", *options, "-o", str(tmp_path / "out")])
-    assert command_benchmark.run(given) == 0
+    options = ["--types", kind, "--pairs", "4", "--share", "1", "--graph", str(folder / "graph")]
+    return command_benchmark.run(
+        parser.parse_args([benchmark, *options, "-o", str(folder / "out")])
+    )
+
+
+def test_command(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command(graph, tmp_path, "fb15k237+", "2p") == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["2p\t1p\t4\t4", "2p\titself\t4\t4"]
     assert "the published one has 272,115 / 17,526 / 20,438" in printed.err
@@ -231,12 +237,7 @@ def test_command(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_a_saved_graph_has_its_split_already(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    save(small_world(), tmp_path / "graph")
-    parser = argparse.ArgumentParser()
-    command_benchmark.add_arguments(parser)
-    options = ["--types", "1p", "--pairs", "4", "--share", "1", "--graph", str(tmp_path / "graph")]
-    given = parser.parse_args(["icews18+", *options, "-o", str(tmp_path / "out")])
-    assert command_benchmark.run(given) == 0
+    assert command(small_world(), tmp_path, "icews18+", "1p") == 0
     printed = capsys.readouterr()
     assert printed.out.splitlines() == ["1p\titself\t4\t4"]
     assert "the published one has 213,304 / 25,048 / 24,689" in printed.err

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cqa.answering.answer import evaluate, unchecked
+from benchmarks.logical.hardness import drawn
+from cqa.answering.answer import evaluate
 from cqa.answering.semiring import FEWEST_MISSING
 from cqa.balanced.blocks import filled
 from cqa.balanced.draw import Drawing
@@ -25,7 +26,6 @@ from cqa.hardness.hardness import Hardness, reducible
 from cqa.hardness.reductions import Reduction, own_name, shown_name, spelled
 from cqa.notation.trees import from_tree
 from cqa.query import Atom, Conjunction, Constant, Query, Variable
-from cqa.sampling.sample import rows_without
 from cqa.types import betae
 from cqa.types.efok_text import read_formula as read_graph_formula
 from cqa.types.registry import efo1_types, graph_types
@@ -426,32 +426,6 @@ TABLE_1 = {
 }
 
 
-def drawn(
-    drawing: Drawing, graph: Graph, name: str, count: int, most: int
-) -> tuple[list[Tree], list[Any]]:
-    """Different queries with some hard answers, drawn backward from an answer."""
-    random, template = Random(0), template_of(betae.named(name))
-    assert isinstance(template, Tree)
-    query = as_query(template)
-    queries: list[Tree] = []
-    answers: list[Any] = []
-    seen: set[Any] = set()
-    while len(queries) < count:
-        numbers = drawing.draw(query, random)
-        if numbers is None or (key := tuple(sorted(numbers.items()))) in seen:
-            continue
-        tree = filled(template, numbers)
-        assert isinstance(tree, Tree)
-        asked = from_tree(tree)
-        full = unchecked(asked, graph.full()).tuples
-        hard = rows_without(full, unchecked(asked, graph.observed()).tuples)
-        if 1 <= len(hard) <= most:
-            seen.add(key)
-            queries.append(tree)
-            answers.append(hard)
-    return queries, answers
-
-
 def test_table_1_of_nell(kopl_data: Path) -> None:
     """Answer-first sampling that draws relations as BetaE does.
 
@@ -465,7 +439,7 @@ def test_table_1_of_nell(kopl_data: Path) -> None:
     drawing, hardness = Drawing(graph), Hardness(graph)
     for name, shares in TABLE_1.items():
         count = 3000 if name == "1p2i" else 800
-        queries, answers = drawn(drawing, graph, name, count, 80)
+        queries, answers = drawn(drawing, graph, name, count, Random(0), 80)
         counts = hardness.label(queries, answers).counts()[name]
         if name == "1p2i":
             assert abs(counts.total() / count - 11.9) < 1
