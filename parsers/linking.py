@@ -139,9 +139,6 @@ class Index:
                     self._spelt.setdefault(key, []).append(text)
         self._nearest: dict[str, tuple[str, float]] = {}
 
-    def __contains__(self, text: str) -> bool:
-        return text in self._exact
-
     def __len__(self) -> int:
         return len(self.texts)
 

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from kopl.errors import TypingError
 from kopl.example import Example
 from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, OR, QUERY_NAME
 from kopl.program import Call, post_order
-from kopl.typecheck import check
+from kopl.typecheck import is_well_typed
 
 # A description is taken from a question that asks for nothing but a name.
 _ASKED = re.compile(r"(?:What|Who) is (?:the name of )?(the [^,;?]+)\?")
@@ -66,7 +65,11 @@ def recombined(examples: Sequence[Example], count: int, seed: int) -> Iterator[E
             example: Example | None = counted(*random.choice(counts), random)
         else:
             example = _described(found, hosts, random)
-        if example is None or example.program.size > MOST_CALLS or not _types(example.program):
+        if (
+            example is None
+            or example.program.size > MOST_CALLS
+            or not is_well_typed(example.program)
+        ):
             failed += 1
             continue
         made += 1
@@ -176,13 +179,6 @@ def _places(example: Example) -> Iterator[tuple[str, int, int]]:
             found = list(re.finditer(pattern, example.question))
             if len(found) == 1 and example.question.count(name) == 1:
                 yield name, *found[0].span()
-
-
-def _types(program: Call) -> bool:
-    try:
-        return bool(check(program))
-    except TypingError:
-        return False
 
 
 def _replaced(program: Call, name: str, described: Call) -> Call:

@@ -249,7 +249,7 @@ class Settings(_Checked):
         model = changes.get("model", self.model)
         own: dict[str, Any] = {}
         parts: dict[str, dict[str, Any]] = {}
-        for name, value in _flat(changes):
+        for name, value in flat(changes):
             part, key = _place(name, model)
             if part:
                 parts.setdefault(part, {})[key] = value
@@ -285,9 +285,9 @@ def _fields(part: type[Any]) -> dict[str, dataclasses.Field[Any]]:
     return {field.name: field for field in dataclasses.fields(part)}
 
 
-def _flat(changes: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """The changes one by one: a mapping for a part gives a change for each of its keys."""
-    for name, value in changes.items():
+def flat(settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """The settings one by one: a mapping for a part gives one for each of its keys."""
+    for name, value in settings.items():
         if name in _PARTS:
             if not isinstance(value, Mapping):
                 raise SettingsError(f"{name} is a part with settings of its own, not {value!r}")

@@ -36,7 +36,7 @@ from parsers.meter import Meter
 from parsers.models import class_of
 from parsers.models.base import Item, Model, batches
 from parsers.optimizing import Optimizer, Step, TrainingError, is_out_of_memory
-from parsers.settings import Settings
+from parsers.settings import Settings, flat
 from parsers.transfer import check_start, start_from
 from parsers.world import World
 
@@ -72,11 +72,8 @@ MAY_CHANGE = frozenset(
 
 def kept(settings: Settings) -> dict[str, Any]:
     """The settings that a training must be resumed with, by name."""
-    found: dict[str, Any] = {}
-    for name, value in dataclasses.asdict(settings).items():
-        inside = value if isinstance(value, dict) else {"": value}
-        found |= {f"{name}.{key}".rstrip("."): one for key, one in inside.items()}
-    return {name: value for name, value in found.items() if name not in MAY_CHANGE}
+    every = flat(dataclasses.asdict(settings))
+    return {name: value for name, value in every if name not in MAY_CHANGE}
 
 
 class Trainer:

@@ -18,7 +18,6 @@ from parsers.steps import NotExpressible, Step, steps_of
 from parsers.target import POINTERS, SLOTS, Actions
 from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape
 
-OF_ITEMS = [at for at, mark in enumerate(MARKS) if mark in ITEM_MARKS]
 SLOT_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
 
 
@@ -97,7 +96,7 @@ class Words(Tensors):
                 shapes[row, at] = shape(word)
             marks[row, : len(own)] = asked.mentioned.marks
             # The number in "ISO 639 code" is a word like others.
-            shapes[row, : len(own)][asked.mentioned.marks[:, OF_ITEMS].any(1)] = 0
+            shapes[row, : len(own)][asked.mentioned.marks[:, ITEM_MARKS].any(1)] = 0
             for first, last in asked.mentioned.names:
                 names[row, first, last] = 1
             items[row, list(asked.mentioned.items)] = 1

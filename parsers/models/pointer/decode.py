@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,15 @@ class Written:
     log_probability: float
     program: Call | None
     error: ParseError | None = None
+
+
+class Path(NamedTuple):
+    """A program under construction in a beam, after its last choice (-1 for none)."""
+
+    log_probability: float
+    choice: int
+    state: State
+    hidden: Tensor
 
 
 class Decoder:
@@ -94,15 +104,14 @@ class Decoder:
         """
         one, first, vectors = self._encode([question])
         start = self._state(question.question, self.linker)
-        # (log probability, last choice, state, hidden state)
-        paths: list[tuple[float, int, State, Tensor]] = [(0.0, -1, start, first)]
+        paths = [Path(0.0, -1, start, first)]
         found: dict[object, Written] = {}
         for _ in range(MOST_STEPS):
             everyone = torch.zeros(len(paths), dtype=torch.long, device=self._device)
-            previous = torch.tensor([[path[1]] for path in paths], device=self._device)
+            previous = torch.tensor([[path.choice] for path in paths], device=self._device)
             scores, hidden = self._step(
-                [path[2] for path in paths], previous, one.rows(everyone),
-                torch.cat([path[3] for path in paths], 1), vectors,
+                [path.state for path in paths], previous, one.rows(everyone),
+                torch.cat([path.hidden for path in paths], 1), vectors,
             )  # fmt: skip
             best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
             longer: list[tuple[float, int, int]] = []
@@ -110,19 +119,20 @@ class Decoder:
             for row, path in enumerate(paths):
                 for value, choice in zip(values[row], choices[row], strict=True):
                     if value > NEVER / 2:
-                        longer.append((path[0] + value, row, choice))
+                        longer.append((path.log_probability + value, row, choice))
             longer.sort(key=lambda way: -way[0])
-            going: list[tuple[float, int, State, Tensor]] = []
+            going: list[Path] = []
             for log, row, choice in longer:
                 if len(going) + len(found) >= width:
                     break
-                state = paths[row][2].copy()
+                before = paths[row].state
+                state = before.copy()
                 written = self._take(state, choice, log)
-                closed = state.calls > paths[row][2].calls
+                closed = state.calls > before.calls
                 if runs is not None and closed and runs.finds_nothing(state.ready[-1]):
                     continue
                 if written is None:
-                    going.append((log, choice, state, hidden[:, row : row + 1]))
+                    going.append(Path(log, choice, state, hidden[:, row : row + 1]))
                     continue
                 # The same program may be written with spans at other places: it counts once.
                 same = written.program or str(written.error)

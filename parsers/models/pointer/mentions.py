@@ -30,7 +30,10 @@ MARKS = (
     *(f"{slot} of {type}" for slot in KEY_SLOTS for type in ("string", "quantity", "time")),
     "number begins", "time begins",
 )  # fmt: skip
-ITEM_MARKS = tuple(mark for mark in MARKS if not mark.endswith(("begins", "goes on", "ends")))
+# The numbers of the marks of items.
+ITEM_MARKS = [
+    at for at, mark in enumerate(MARKS) if not mark.endswith(("begins", "goes on", "ends"))
+]
 _MARK = {mark: number for number, mark in enumerate(MARKS)}
 
 

@@ -34,11 +34,10 @@ class PointerModel(Model):
     network: Network
 
     def __init__(
-        self, settings: Settings, kb: KnowledgeBase, vocabulary: Vocabulary, actions: Actions
+        self, settings: Settings, linker: Linker, vocabulary: Vocabulary, actions: Actions
     ) -> None:
-        super().__init__(settings, kb)
-        self.vocabulary, self.actions = vocabulary, actions
-        self.linker = Linker(kb)
+        super().__init__(settings, linker.kb)
+        self.vocabulary, self.actions, self.linker = vocabulary, actions, linker
         self.mentions = Mentions(actions, self.linker)
         self.encoder = encoder_of(settings)
         size = self.encoder.size if self.encoder else 0
@@ -61,10 +60,11 @@ class PointerModel(Model):
 
         What several programs name and their questions do not say becomes a known text.
         """
-        actions = Actions.of(kb, known_texts(examples, Linker(kb)))
+        linker = Linker(kb)
+        actions = Actions.of(kb, known_texts(examples, linker))
         called = [word for _, text in actions.entries for word in Question.of(text).words]
         questions = (Question.of(example.question) for example in examples)
-        return cls(settings, kb, Vocabulary.of(questions, called), actions)
+        return cls(settings, linker, Vocabulary.of(questions, called), actions)
 
     @classmethod
     def restore(
@@ -74,7 +74,7 @@ class PointerModel(Model):
         actions = Actions(tuple((slot, text) for slot, text in state["actions"]))
         if len(set(actions.entries)) < len(actions):
             raise ValueError("an action stands twice")
-        model = cls(settings, kb, Vocabulary(state["words"]), actions)
+        model = cls(settings, Linker(kb), Vocabulary(state["words"]), actions)
         if model.encoder:
             model.encoder.check(state.get("pretrained"))  # runs of before have none
         return model
@@ -86,7 +86,8 @@ class PointerModel(Model):
         that it had.
         """
         known = [entry for entry in self.actions.entries if entry[0] in KNOWN.values()]
-        other = PointerModel(self.settings, self.kb, self.vocabulary, Actions.of(self.kb, known))
+        actions = Actions.of(self.kb, known)
+        other = PointerModel(self.settings, self.linker, self.vocabulary, actions)
         take_over(other, self)
         is_new = [self.actions.number(*entry) is None for entry in other.actions.entries]
         with torch.no_grad():

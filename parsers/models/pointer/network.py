@@ -20,8 +20,8 @@ from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize, softplus
 
 from parsers.models.base import NEVER, Scores, summed_loss
-from parsers.models.pointer.data import OF_ITEMS, SLOT_NUMBERS, PointerBatch, Words
-from parsers.models.pointer.mentions import ITEM_SLOTS, MARKS, marks_of_slots
+from parsers.models.pointer.data import SLOT_NUMBERS, PointerBatch, Words
+from parsers.models.pointer.mentions import ITEM_MARKS, ITEM_SLOTS, MARKS, marks_of_slots
 from parsers.settings import PointerSettings
 from parsers.target import END, SLOTS, Actions
 from parsers.tokens import MOST_PIECES, PIECES, Question, Vocabulary, pieces
@@ -180,7 +180,7 @@ class Network(nn.Module):
             count = len(numbers)
             left = torch.rand(numbers.shape, device=numbers.device) < self.forget
             asked = torch.rand(count, 1, device=numbers.device) < self.forget_mentions
-            mentions = words.marks[..., OF_ITEMS].any(-1) & asked
+            mentions = words.marks[..., ITEM_MARKS].any(-1) & asked
             numbers = torch.where((left | mentions) & inside, UNKNOWN, numbers)
             parts = torch.where(mentions.unsqueeze(-1), 0, parts)
         embedded = self._embed(numbers, parts) + self.shapes(words.shapes)
