@@ -17,6 +17,7 @@ from generation import conversion
 from generation.conversion import convert, form_named, is_folder, write_folder
 from generation.formats import open_examples, open_parts
 from kb.errors import KoplError, ReadError, WriteError
+from kb.stream import writing
 from kopl.cli import main
 from kopl.example import Example, write_examples
 from kopl.text import read
@@ -132,7 +133,6 @@ def test_what_cannot_be_read_leaves_nothing(parts: Path, tmp_path: Path) -> None
 def test_a_full_disk_leaves_nothing(
     parts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    writing = conversion.writing
     written: list[Path] = []
 
     def full(path: Path, **given: Any) -> Any:

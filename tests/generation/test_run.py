@@ -28,6 +28,7 @@ from generation.stats import Statistics
 from generation.workers import Worker
 from kb import Builder, KnowledgeBase, Quantity, load, write_lines
 from kb.errors import KoplError, ReadError, WriteError
+from kb.stream import writing
 from kopl.cli import main
 
 QUICK = Options(verify=0.0)
@@ -118,7 +119,7 @@ def test_a_full_disk_leaves_a_readable_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, part = tmp_path / "q.jsonl", tmp_path / "q.jsonl.part"
-    writing, calls = module.writing, []
+    calls = []
 
     def full(*given: Any) -> Any:
         calls.append(given)

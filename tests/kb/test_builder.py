@@ -266,10 +266,11 @@ def test_a_bar_on_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
         assert bar._bar is None  # not yet: the work is young
         monkeypatch.setattr(kb.progress, "PATIENCE", 0.0)
         bar.advance(2)
-        assert bar._bar.tasks[0].completed == 3 and bar._bar.tasks[0].total == 10
+        drawn: Any = bar._bar
+        assert drawn.tasks[0].completed == 3 and drawn.tasks[0].total == 10
         bar.reach(7)
-        assert bar._bar.tasks[0].completed == 7
-    assert bar._bar.live.is_started is False
+        assert drawn.tasks[0].completed == 7
+    assert drawn.live.is_started is False
 
 
 # --- examples in the code ------------------------------------------------------------------------

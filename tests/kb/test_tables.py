@@ -22,6 +22,7 @@ from kb.tablemap import TableMap, ValueType, read_table_map
 from kb.tables import read_tables
 from kopl.cli import main
 from tests.kb.strategies import document_of
+from tests.kb.wikidata_dumps import ENTITIES, array
 
 ROWS = """\
 Q1,P31,Q100
@@ -395,8 +396,6 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], out: str)
 
 
 def test_the_command_on_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from tests.kb.test_wikidata_dump import ENTITIES, array
-
     dump, out = write(tmp_path / "dump.json", array(ENTITIES)), tmp_path / "out.kopl"
     command = ["kb", "import", "--from", "wikidata", str(dump), str(out)]
     assert main([*command, "--ids", "Q1, Q2", "--properties", "P3,P7"]) == 0

@@ -12,6 +12,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import date
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -246,9 +247,9 @@ def test_rebuild_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_missing_source_is_named(monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     """The build says which version it wants, instead of reading another one."""
     pytest.importorskip("numpy")
-    from kb.world import build, sources
+    from kb.world import build
 
-    monkeypatch.setattr(sources.metadata, "version", lambda name: "0.0.1")
+    monkeypatch.setattr(metadata, "version", lambda name: "0.0.1")
     assert build.main([]) == 1
     assert "mendeleev 0.0.1 is installed, but the build reads mendeleev==1.3.0" in (
         capsys.readouterr().err

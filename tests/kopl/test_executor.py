@@ -70,11 +70,12 @@ def test_batch_goes_on_after_a_bad_program(tiny: KnowledgeBase) -> None:
 
 def test_batch_shares_equal_calls(tiny: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     from kopl import executor
+    from kopl.meaning import MEANINGS
 
     calls: list[str] = []
     meanings = {
         name: lambda *a, _m=meaning, _n=name: (calls.append(_n), _m(*a))[1]
-        for name, meaning in executor.MEANINGS.items()
+        for name, meaning in MEANINGS.items()
     }
     monkeypatch.setattr(executor, "MEANINGS", meanings)
     list(Executor(tiny).run_many([f"Count({BORDERS})", f"QueryName({BORDERS})"]))

@@ -31,6 +31,7 @@ from tests.parsers.constrain_support import (
     generated,
     table_of,
     unknown_names,
+    word_level,
 )
 
 # How many random decodings and generated questions; CI has a share, KOPL_CONSTRAIN=10000 all.
@@ -281,8 +282,6 @@ def test_forgetting_changes_nothing(tiny: KnowledgeBase) -> None:
 
 def test_what_the_tokens_cannot_spell_is_left_out(tiny: KnowledgeBase) -> None:
     texts = ["Find <arg> France <func> QueryName <func> Relate <arg> capital <arg> forward"]
-    from tests.parsers.constrain_support import word_level
-
     table = TokenTable.of(word_level(texts))
     constraint = kopl_constraint(tiny, table)
     assert constraint.accepts("Find <arg> France <func> Relate <arg> capital <arg> forward")
