@@ -24,11 +24,9 @@ from typing import Any
 import numpy as np
 
 from generation.workers import (
-    AHEAD,
     Block,
     Blocks,
     Crew,
-    LostWorkersError,
     Plan,
     Sources,
     Worker,
@@ -37,6 +35,7 @@ from kb import KnowledgeBase, read_snapshot, write_snapshot
 from kb.errors import KoplError, ReadError
 from kb.load import cache_folder
 from kb.stream import writing
+from kb.workers import AHEAD, LostWorkerError
 
 log = logging.getLogger("kb")
 
@@ -102,11 +101,11 @@ def cluster(address: str | None = None, workers: int | None = None) -> Crew:
 
 
 def _result(ray: Any, reference: Any) -> Block:
-    """A block, when it is finished; raises LostWorkersError when nobody can make it any more."""
+    """A block, when it is finished; raises LostWorkerError when nobody can make it any more."""
     try:
         while not ray.wait([reference], timeout=LOOK)[0]:
             if not _cores(ray):
-                raise LostWorkersError("the cluster has no cores any more")
+                raise LostWorkerError("the cluster has no cores any more")
         block: Block = ray.get(reference)
         return block
     except ray.exceptions.RayTaskError as error:
@@ -119,7 +118,7 @@ def _result(ray: Any, reference: Any) -> Block:
                 f"the nodes of the cluster lack a package ({_last_line(error)}); each needs"
                 " kopl-toolkit[ray] in the version that is installed here"
             ) from None
-        raise LostWorkersError(f"the cluster lost a block: {_last_line(error)}") from None
+        raise LostWorkerError(f"the cluster lost a block: {_last_line(error)}") from None
 
 
 def _cores(ray: Any) -> int:

@@ -25,10 +25,11 @@ from generation.part import Part
 from generation.pipeline import NOTHING, GenerationError, Scarcity, put_together
 from generation.stats import ANSWERS, Statistics
 from generation.unseen import Unseen
-from generation.workers import Crew, LostWorkersError, Plan, Worker, processes
+from generation.workers import Crew, Plan, Worker, processes
 from kb import KnowledgeBase, load
 from kb.errors import WriteError
 from kb.progress import ProgressBar
+from kb.workers import LostWorkerError
 from kopl.example import Example, read_examples
 
 __all__ = ["Plan", "Report", "run", "stream"]
@@ -138,7 +139,7 @@ def _fill(part: Part, kb: KnowledgeBase, crew: Crew) -> Report:
                         f" {plan.count}; {part.path} has them, and -n {part.kept} --resume makes"
                         " a whole file of them"
                     )
-    except LostWorkersError as error:
+    except LostWorkerError as error:
         raise GenerationError(
             f"{error}; {part.path} has {part.kept} questions: go on with --resume (and fewer"
             " workers, if memory was short)"

@@ -7,14 +7,11 @@ from __future__ import annotations
 
 import json
 import logging
-import multiprocessing
-import os
-import threading
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -24,13 +21,10 @@ from generation.lexicon import Lexicon, parse_annotations
 from generation.stats import Figures
 from generation.unseen import Marks, marks
 from kb import KnowledgeBase, load
-from kb.errors import KoplError
 from kb.stream import read_text
+from kb.workers import Processes
 
 log = logging.getLogger("kb")
-
-# Blocks that are under way for each worker: one in work, one waiting.
-AHEAD = 2
 
 
 @dataclass(frozen=True)
@@ -77,12 +71,6 @@ class Block(NamedTuple):
     lines: list[Line]
     reasons: Counter[str]
     compared: int
-
-
-class LostWorkersError(KoplError):
-    """Workers that were ended from outside, or could not be had any more."""
-
-    kind = "generation"
 
 
 # Makes the blocks of a plan from the one with that number on; closing it ends the work.
@@ -184,47 +172,20 @@ def processes(workers: int) -> Crew:
         sources = Sources.of(plan)
         sources.opened(plan, kb)  # what is wrong with them is said here, once
         query_runner(plan, kb)  # the store is there then when the workers open it
-        # Fresh processes on every platform: a copy of this one may hold threads and open stores.
-        context = multiprocessing.get_context("spawn")
-        pool = ProcessPoolExecutor(
-            workers, mp_context=context, initializer=_begin, initargs=(plan, sources)
-        )
-        with pool:
-            waiting: deque[tuple[int, Future[Block]]] = deque()
-            numbers = plan.numbers(first)
-            following = next(numbers)
-            try:
-                while True:
-                    while len(waiting) < (AHEAD * workers if plan.needs(following) else workers):
-                        waiting.append((following, pool.submit(_work, following)))
-                        following = next(numbers)
-                    number, future = waiting.popleft()
-                    yield number, future.result()
-            except BrokenProcessPool:
-                raise LostWorkersError("a worker was ended from outside") from None
-            finally:
-                pool.shutdown(wait=False, cancel_futures=True)
+        waiting: deque[tuple[int, Callable[[], Block]]] = deque()
+        numbers = plan.numbers(first)
+        following = next(numbers)
+        with ExitStack() as stack:
+            pool = Processes(partial(_block_maker, plan, sources), workers, stack)
+            while True:
+                while len(waiting) < (pool.ahead if plan.needs(following) else workers):
+                    waiting.append((following, pool.submit(following)))
+                    following = next(numbers)
+                number, made = waiting.popleft()
+                yield number, made()
 
     return crew
 
 
-_WORKER: Worker
-
-
-def _begin(plan: Plan, sources: Sources) -> None:
-    """Prepare a worker."""
-    global _WORKER
-    threading.Thread(target=_end_with_the_run, daemon=True).start()
-    _WORKER = Worker(plan, load(plan.kb, cache=plan.cache), sources)
-
-
-def _end_with_the_run() -> None:
-    """End this process when the run has ended, also by a kill, after which nobody would do so."""
-    run = multiprocessing.parent_process()
-    if run is not None:
-        run.join()
-        os._exit(1)
-
-
-def _work(number: int) -> Block:
-    return _WORKER.block(number)
+def _block_maker(plan: Plan, sources: Sources) -> Callable[[int], Block]:
+    return Worker(plan, load(plan.kb, cache=plan.cache), sources).block

@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cqa.balanced.blocks import Candidate, Task, Worker
-from cqa.balanced.crew import alone, processes
+from cqa.balanced.blocks import Candidate, Settings, Task, Worker
 from cqa.balanced.fill import Filling, capped
-from cqa.balanced.journal import Journal, fingerprint
+from cqa.balanced.journal import Journal
 from cqa.formats.json_lines import to_object
+from cqa.graphs.crew import crew_of
 from cqa.graphs.graph import Graph
 from cqa.hardness.batch import Grounded
 from cqa.sampling.options import SamplingError
@@ -34,6 +35,7 @@ from cqa.types.tree import Tree
 from kb.errors import KoplError, WriteError
 from kb.progress import ProgressBar
 from kb.stream import writing
+from kb.workers import Alone, Crew, LostWorkerError, Maker
 
 # The types of the hardness paper, 4p and 4i among them. 1p, 2in, 2nu1p and 2u have one positive
 # link in each disjunct and so full inference alone.
@@ -135,7 +137,7 @@ def run(
     if plan.split not in graph.splits or not len(graph.missing(plan.split)):
         raise SamplingError(f"the graph has no missing links for queries of {plan.split!r}")
     folder = Path(folder)
-    about = {**asdict(plan), "types": list(plan.types), "graph": fingerprint(graph)}
+    about = {**asdict(plan), "types": list(plan.types), "graph": graph.fingerprint}
     if folder.exists() and not folder.is_dir():
         raise WriteError(f"{folder}: cannot be written: it is no folder")
     if (folder / QUERIES).exists():
@@ -148,13 +150,15 @@ def run(
     journal = Journal(folder, about, resume=resume)
     outcomes: dict[str, Outcome] = {}
     with ExitStack() as stack:
-        make = alone(worker) if workers == 1 else processes(worker, graph, workers, stack)
+        crew: Crew[list[Candidate]] = Alone(worker.block)
+        if workers > 1:
+            crew = crew_of(partial(_maker, worker.settings), graph, workers, stack)
         total = plan.pairs * sum(len(filling.categories) for filling in fillings)
         bar = stack.enter_context(ProgressBar("building the benchmark", total))
         held = []
         for at, filling in enumerate(fillings):
             journal.restore(filling)
-            _fill(filling, at, make, journal, bar)
+            _fill(filling, at, crew, journal, bar)
             held.append(capped(filling, plan.share))
         with writing(folder / QUERIES) as file:
             for filling, kept, (_, shape) in zip(fillings, held, shapes, strict=True):
@@ -174,10 +178,14 @@ def run(
     return outcomes
 
 
+def _maker(settings: Settings, graph: Graph) -> Maker[list[Candidate]]:
+    return Worker(graph, *settings).block
+
+
 def _fill(
     filling: Filling,
     kind: int,
-    make: Callable[[int, Sequence[Task]], Iterator[list[Candidate]]],
+    crew: Crew[list[Candidate]],
     journal: Journal,
     bar: ProgressBar,
 ) -> None:
@@ -191,11 +199,17 @@ def _fill(
             Task(filling.round * ROUND + number, wanted, relations, anchors)
             for number in range(ROUND)
         ]
-        added = [
-            candidate
-            for number, block in enumerate(make(kind, tasks))
-            for candidate in filling.add(block, tasks[number].number)
-        ]
+        blocks = [crew.submit(kind, task) for task in tasks]
+        try:
+            added = [
+                candidate
+                for task, block in zip(tasks, blocks, strict=True)
+                for candidate in filling.add(block(), task.number)
+            ]
+        except LostWorkerError as error:
+            raise SamplingError(
+                f"{error}; go on with --resume (and fewer workers, if memory was short)"
+            ) from None
         filling.end_round()
         journal.save(filling, added)
         bar.advance(filling.total - before)

@@ -180,13 +180,17 @@ def meaningful(query: Query, links: Links, count: int) -> bool:
     return True
 
 
+# The types by their names, the split, the seed, the most hard answers of a query.
+Settings = tuple[Sequence[tuple[str, Grounded]], str, int, int]
+
+
 class Worker:
     """Makes the blocks of several types, given by their names, from one graph."""
 
     def __init__(
         self, graph: Graph, shapes: Sequence[tuple[str, Grounded]], split: str, seed: int, most: int
     ) -> None:
-        self.settings = shapes, split, seed, most
+        self.settings: Settings = shapes, split, seed, most
         self._graph = graph
         self._drawing, self._hardness = Drawing(graph, split), Hardness(graph, split)
         self._makers: dict[int, Maker] = {}

@@ -12,29 +12,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from cqa.balanced.blocks import Candidate
 from cqa.balanced.fill import Filling
 from cqa.errors import QueryError
 from cqa.formats.json_lines import answers_of, read_answers, read_query
-from cqa.graphs.graph import Graph
 from cqa.query import Query
 from cqa.types.grounded import to_json
 from cqa.types.tree import Tree
 from kb.errors import ReadError, WriteError
 from kb.stream import read_text, writing
+from kb.unfinished import check_same
 
 SETTINGS = "settings.json"
-
-
-def fingerprint(graph: Graph) -> str:
-    """A text that graphs with other links or splits do not have."""
-    links = graph.links
-    found = 0
-    for array in (links.rows, links.heads, links.starts, links.tails, links.marks):
-        found = zlib.crc32(np.ascontiguousarray(array).tobytes(), found)
-    return f"{graph.entity_count} entities, {graph.counts}, {found:08x}"
 
 
 class Journal:
@@ -56,12 +45,7 @@ class Journal:
                 before = json.loads(read_text(path))
             except ValueError:
                 raise ReadError("holds no JSON; remove the folder", source=str(path)) from None
-            for key, value in settings.items():
-                if before.get(key) != value:
-                    raise ReadError(
-                        f"the stopped run has another {key}: {before.get(key)}, not {value}",
-                        source=str(path),
-                    )
+            check_same(before, json.loads(json.dumps(settings)), path)
             return
         with writing(path) as file:
             json.dump(settings, file)

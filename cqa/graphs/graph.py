@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -63,6 +64,15 @@ class Graph:
         """The number of triples of each split, not counting inverses."""
         counts = np.bincount(self.links.marks, minlength=len(self.splits)) // 2
         return dict(zip(self.splits, counts.tolist(), strict=True))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A text that graphs with other links or splits do not have."""
+        links = self.links
+        found = 0
+        for array in (links.rows, links.heads, links.starts, links.tails, links.marks):
+            found = zlib.crc32(np.ascontiguousarray(array).data, found) if array.size else found
+        return f"{self.entity_count} entities, {self.counts}, {found:08x}"
 
     def view(self, *splits: str) -> Links:
         """The links of some splits; made once.

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import zlib
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -21,17 +20,20 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-import numpy as np
-
 from cqa.formats.json_lines import to_line
+from cqa.graphs.crew import crew_of
 from cqa.graphs.graph import Graph
 from cqa.sampling.kinds import Sampler, sampler
 from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.part import Kept, Line, Part
 from cqa.sampling.sample import Kind, Sample
 from cqa.sampling.source import Source, check_split
-from cqa.sampling.workers import NONE, Alone, Barred, Crew, LostWorkerError, Maker, Processes
 from kb.progress import ProgressBar
+from kb.workers import Alone, Crew, LostWorkerError, Maker
+
+# The relations and the anchors that a block may not have.
+Barred = tuple[frozenset[int], frozenset[int]]
+NONE: Barred = (frozenset(), frozenset())
 
 # Queries of a block; small enough that a stopped run loses little.
 BLOCK = 50
@@ -158,7 +160,7 @@ def run(
     finally:
         part.close()
     origin = Origin(name, plan) if format == "parquet" else None
-    part.finish(lambda done: write_samples(target, done.samples(), format, plan.split, origin))
+    part.finish(lambda samples: write_samples(target, samples, format, plan.split, origin))
     return report
 
 
@@ -202,10 +204,7 @@ def _fill(part: Part, plan: Plan, graph: Graph, workers: int) -> Report:
     try:
         with ExitStack() as stack:
             bar = stack.enter_context(ProgressBar("sampling queries", plan.count * len(plan.kinds)))
-            if workers == 1:
-                crew: Crew[Block] = Alone(_maker(plan, graph))
-            else:
-                crew = Processes(partial(_maker, plan), graph, workers, stack)
+            crew = crew_of(partial(_maker, plan), graph, workers, stack)
             _put_together(part, plan, crew, bar, report)
     except LostWorkerError as error:
         raise SamplingError(
@@ -263,19 +262,10 @@ def _about(plan: Plan, graph: Graph) -> dict[str, object]:
     digest = hashlib.blake2b(types.encode(), digest_size=8).hexdigest()
     return {
         "version of the toolkit": version(),
-        "graph": _fingerprint(graph),
+        "graph": graph.fingerprint,
         "list of types": f"{len(plan.kinds)} types, {digest}",
         "number of queries": plan.count,
         "seed": plan.seed,
         "split": plan.split,
         **asdict(plan.options),
     }
-
-
-def _fingerprint(graph: Graph) -> str:
-    """A text that graphs with other links or splits do not have."""
-    links = graph.links
-    found = 0
-    for array in (links.rows, links.heads, links.starts, links.tails, links.marks):
-        found = zlib.crc32(np.ascontiguousarray(array).data, found) if array.size else found
-    return f"{graph.entity_count} entities, {graph.counts}, {found:08x}"

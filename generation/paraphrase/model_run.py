@@ -13,12 +13,10 @@ import os
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from generation.formats import open_examples
 from generation.paraphrase.filters import Candidate, Filters, Report, example_of, rejecting, sift
@@ -29,6 +27,7 @@ from generation.paraphrase.prompt import Prompt, question_in
 from kb.errors import KoplError, ReadError, WriteError
 from kb.progress import ProgressBar
 from kb.stream import writing
+from kb.unfinished import Unfinished
 
 log = logging.getLogger("kb")
 
@@ -220,58 +219,31 @@ class _Part:
         output = Path(os.path.realpath(output))  # what a link leads to is written, the link stays
         if output.exists() and not output.is_file():
             raise WriteError(f"{output}: cannot be written: it is no ordinary file")
-        self.output, self._plan, self._model = output, plan, model
-        self.path = output.with_name(f"{output.name}.part")
-        self._state = output.with_name(f"{output.name}.part.json")
+        self.output = output
         self.replies: dict[str, Reply] = {}
         self._lock = threading.Lock()
-        size = 0
-        if self._state.exists() and not resume:
-            raise WriteError(
-                f"{self.path}: a stopped run is there; --resume goes on with it, or remove it and"
-                f" {self._state.name}"
-            )
-        if self._state.exists():
-            self._check()
-            size = self._go_on()
+        prompt = json.dumps(plan.prompt.parts)
+        about = {
+            "seed": plan.seed,
+            "prompt": blake2b(prompt.encode(), digest_size=8).hexdigest(),
+            **model.settings,
+        }
+        self._file = Unfinished(output, about, "replies", resume=resume)
+        if self._file.state is not None:
+            self._file.begin(self._go_on(), len(self.replies))
         elif resume and output.exists():
             raise WriteError(
                 f"{output}: is complete; there is no stopped run to go on with. Without --resume"
                 " everything is asked anew"
             )
         else:
-            with writing(self._state) as file:
-                json.dump(self._about(), file, ensure_ascii=False)
-        try:
-            self._file = open(self.path, "ab")  # noqa: SIM115 - closed by close()
-            self._file.truncate(size)
-        except OSError as error:
-            raise WriteError(f"{self.path}: cannot be written: {error.strerror}") from None
+            self._file.begin()
+            self._file.save()
 
-    def _about(self) -> dict[str, Any]:
-        """What must be the same for a stopped run to go on."""
-        prompt = json.dumps(self._plan.prompt.parts)
-        return {
-            "seed": self._plan.seed,
-            "prompt": blake2b(prompt.encode(), digest_size=8).hexdigest(),
-            **self._model.settings,
-        }
-
-    def _check(self) -> None:
-        try:
-            about = json.loads(self._state.read_text("utf-8"))
-            if not isinstance(about, dict):
-                raise ValueError("no object")
-        except (OSError, ValueError) as error:
-            raise ReadError(f"not the state of a run: {error}", source=str(self._state)) from None
-        now = json.loads(json.dumps(self._about()))
-        for name in sorted({*about, *now}):
-            if about.get(name) != now.get(name):
-                raise ReadError(
-                    f"the stopped run had another {name}: {about.get(name)!r}, not"
-                    f" {now.get(name)!r}; give the same, or remove it and {self.path.name}",
-                    source=str(self._state),
-                )
+    @property
+    def path(self) -> Path:
+        """Where the replies are as long as there are not all of them."""
+        return self._file.path
 
     def _go_on(self) -> int:
         """Read the replies so far; gives the size of the file up to its last whole line."""
@@ -300,20 +272,13 @@ class _Part:
         """Note a reply; it is in the file when this returns."""
         item = {"key": request.key, "reply": reply.text} | ({"cut": True} if reply.cut else {})
         with self._lock:
-            try:
-                self._file.write(json.dumps(item, ensure_ascii=False).encode() + b"\n")
-                self._file.flush()
-            except OSError as error:
-                reason = error.strerror or str(error)
-                raise WriteError(f"{self.path}: cannot be written: {reason}; {GO_ON}") from None
+            self._file.append(json.dumps(item, ensure_ascii=False) + "\n", 1)
             self.replies[request.key] = reply
 
     def close(self) -> None:
         """Close the file; it stays."""
-        with suppress(OSError):
-            self._file.close()
+        self._file.close()
 
     def remove(self) -> None:
         """Forget the replies: the output was made of them."""
-        self.path.unlink(missing_ok=True)
-        self._state.unlink(missing_ok=True)
+        self._file.discard()

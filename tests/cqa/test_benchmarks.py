@@ -150,7 +150,7 @@ def test_resume(graph: Graph, built: Path, tmp_path: Path, monkeypatch: pytest.M
     assert not (folder / QUERIES).exists()
     with pytest.raises(WriteError, match="holds a stopped run; go on with --resume"):
         run(PLAN, graph, folder)
-    with pytest.raises(ReadError, match="has another seed: 3, not 4"):
+    with pytest.raises(ReadError, match="had another seed: 3, not 4"):
         run(Plan(SMALL, 8, seed=4, share=0.6), graph, folder, resume=True)
     # A line that was cut off is made again.
     with (folder / "unfinished" / "2p.jsonl").open("a") as file:

@@ -20,9 +20,9 @@ from cqa.sampling.kinds import kinds
 from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.run import Plan, Worker, run, stream
 from cqa.sampling.sample import Kind
-from cqa.sampling.workers import Processes
 from cqa.types.tree import read_formula
 from kb.errors import KoplError, ReadError, WriteError
+from kb.workers import Processes
 from tests.cqa.brute import Brute
 from tests.cqa.small_graph import ENTITIES, full, observed, parts, small_graph
 
@@ -162,7 +162,7 @@ def test_a_lost_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for child in multiprocessing.active_children():
                 child.kill()
                 child.join()
-        return submit(self, *given)  # type: ignore[arg-type]
+        return submit(self, *given)
 
     graph, file = small_graph(), tmp_path / "x.jsonl"
     with monkeypatch.context() as patched:

@@ -19,8 +19,9 @@ from generation.blocks import Options
 from generation.formats import open_examples
 from generation.ray_runner import RayError, cluster
 from generation.run import Plan, run
-from generation.workers import LostWorkersError, alone
+from generation.workers import alone
 from kb import KnowledgeBase
+from kb.workers import LostWorkerError
 from kopl.cli import main
 
 QUICK = Options(levels=5, clauses=False, verify=0.0, sparql=False)
@@ -149,7 +150,7 @@ def test_how_much_is_under_way(
 def test_no_cores_any_more(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ray, "wait", lambda *_, **__: ([], []))
     monkeypatch.setattr(ray, "cluster_resources", dict)
-    with pytest.raises(LostWorkersError, match="no cores any more"):
+    with pytest.raises(LostWorkerError, match="no cores any more"):
         ray_runner._result(ray, "a block")
 
 
@@ -157,7 +158,7 @@ def test_no_cores_any_more(ray: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     ("text", "kind", "message"),
     [
         ("ModuleNotFoundError: No module named 'generation'", RayError, "lack a package"),
-        ("the raylet died", LostWorkersError, "lost a block: .*the raylet died"),
+        ("the raylet died", LostWorkerError, "lost a block: .*the raylet died"),
     ],
 )
 def test_failures(

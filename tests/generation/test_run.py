@@ -26,7 +26,7 @@ from generation.pipeline import GenerationError
 from generation.run import Plan, run
 from generation.stats import Statistics
 from generation.workers import Worker
-from kb import Builder, KnowledgeBase, Quantity, load, write_lines
+from kb import Builder, KnowledgeBase, Quantity, load, unfinished, write_lines
 from kb.errors import KoplError, ReadError, WriteError
 from kb.stream import writing
 from kopl.cli import main
@@ -127,10 +127,10 @@ def test_a_full_disk_leaves_a_readable_file(
             raise OSError(28, "No space left on device")
         return writing(*given)
 
-    monkeypatch.setattr(module, "writing", full)
+    monkeypatch.setattr(unfinished, "writing", full)
     with pytest.raises(WriteError, match=r"No space left on device.*--resume"):
         run(plan("world", 60), file)
-    monkeypatch.setattr(module, "writing", writing)
+    monkeypatch.setattr(unfinished, "writing", writing)
     assert all(json.loads(line)["question"] for line in part.read_text().splitlines())
     run(plan("world", 60), file, resume=True)
     run(plan("world", 60), tmp_path / "whole.jsonl")

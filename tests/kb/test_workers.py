@@ -1,0 +1,81 @@
+"""Processes that do the pieces of a long work."""
+
+from __future__ import annotations
+
+import functools
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+import pytest
+
+from kb.errors import ReadError
+from kb.workers import Alone, LostWorkerError, Processes
+
+LARGE = 1 << 20  # more than a pipe holds
+
+
+def prepared(place: str) -> Callable[[int, bytes], tuple[str, int, bytes]]:
+    """What makes a piece: it says where and of what it was made."""
+    if place == "nowhere":
+        raise ReadError("is not there", place="line 3", source=place)
+
+    def make(number: int, given: bytes = b"") -> tuple[str, int, bytes]:
+        if number < 0:
+            raise ReadError("below zero", source=place)
+        if number == 9:
+            time.sleep(60)
+        return place, os.getpid(), given
+
+    return make
+
+
+def test_results_come_as_they_are_called_for() -> None:
+    """Large pieces both ways, many more than anybody waits for, in any order of calling."""
+    with ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "x"), 2, stack)
+        made = [crew.submit(0, bytes([number]) * LARGE) for number in range(12)]
+        found = {number: made[number]() for number in reversed(range(12))}
+    assert all(found[n][2] == bytes([n]) * LARGE for n in range(12))
+    assert len({pid for _, pid, _ in found.values()} - {os.getpid()}) == 2
+    assert not multiprocessing.active_children()
+    assert Alone(prepared("x")).submit(0, b"a")() == ("x", os.getpid(), b"a")
+
+
+def test_what_a_worker_raises_is_raised() -> None:
+    with ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "x"), 1, stack)
+        bad, good = crew.submit(-1), crew.submit(0)
+        with pytest.raises(ReadError, match=r"^x: below zero$"):
+            bad()
+        assert good()[0] == "x"
+    with ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "nowhere"), 1, stack)
+        for _ in range(2):
+            with pytest.raises(ReadError, match="nowhere: line 3: is not there") as caught:
+                crew.submit(0)()
+        assert caught.value.place == "line 3"
+
+
+def test_work_that_is_given_up_is_not_waited_for() -> None:
+    begin = time.monotonic()
+    with ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "x"), 2, stack)
+        ready, *_ = crew.submit(0), *(crew.submit(9) for _ in range(6))
+        ready()
+    assert time.monotonic() - begin < 30
+    assert not multiprocessing.active_children()
+
+
+def test_a_worker_that_is_killed() -> None:
+    with ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "x"), 1, stack)
+        _, pid, _ = crew.submit(0)()
+        sleeping, after = crew.submit(9), crew.submit(0)
+        os.kill(pid, signal.SIGKILL)
+        for made in (sleeping, after):
+            with pytest.raises(LostWorkerError, match="ended from outside"):
+                made()
