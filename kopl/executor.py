@@ -56,14 +56,15 @@ class TraceStep:
 
 
 @dataclass(frozen=True)
-class Result:
-    """What a program denotes. ``ms`` runs from the program's text to the printed denotation."""
+class Denoted:
+    """The strings that running something gave, after ``ms`` milliseconds.
 
-    program: Call
+    ``trace`` has the values of a program's calls, where they were asked for.
+    """
+
     denotation: list[str]
     ms: float
     trace: list[TraceStep] | None = field(default=None, repr=False)
-    kb: KnowledgeBase | None = field(default=None, repr=False, compare=False)
 
     @property
     def state(self) -> State:
@@ -75,19 +76,27 @@ class Result:
         """The only string of the denotation, or None when it has none or several."""
         return self.denotation[0] if len(self.denotation) == 1 else None
 
-    @cached_property
-    def hints(self) -> list[str]:
-        """For names of the program that the knowledge base does not have, what may be meant."""
-        return hints_for(self.kb, self.program) if self.kb is not None else []
-
     def to_json(self) -> dict[str, Any]:
-        """The object that ``kopl run --json`` prints."""
+        """The object that commands print with ``--json``."""
         return {
             "denotation": self.denotation,
             "answer": self.answer,
             "state": self.state,
             "ms": round(self.ms, 3),
         }
+
+
+@dataclass(frozen=True)
+class Result(Denoted):
+    """What a program denotes. ``ms`` runs from the program's text to the printed denotation."""
+
+    program: Call = field(kw_only=True)
+    kb: KnowledgeBase | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    @cached_property
+    def hints(self) -> list[str]:
+        """For names of the program that the knowledge base does not have, what may be meant."""
+        return hints_for(self.kb, self.program) if self.kb is not None else []
 
 
 class Executor:
@@ -120,7 +129,7 @@ class Executor:
         ms = (time.perf_counter() - begin) * 1000
         shown = 10 if trace is True else int(trace)
         steps = _trace(check(call), outcomes, shown) if trace else None
-        return Result(call, denotation, ms, steps, self.kb)
+        return Result(denotation, ms, steps, program=call, kb=self.kb)
 
     def run_many(
         self, programs: Iterable[Program | ProgramError]
@@ -150,7 +159,8 @@ class Executor:
             if weight > SHARED_WEIGHT:
                 shared.clear()
                 weight = 0
-            yield Result(call, denotation, (time.perf_counter() - begin) * 1000, None, self.kb)
+            ms = (time.perf_counter() - begin) * 1000
+            yield Result(denotation, ms, program=call, kb=self.kb)
 
     def close(self) -> None:
         """Nothing is held but the knowledge base; engines elsewhere hold processes."""

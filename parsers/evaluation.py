@@ -10,10 +10,11 @@ from typing import Any, Protocol
 
 from kopl.errors import ParseError
 from kopl.example import Example
+from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.languages import Language
-from parsers.prediction import Outcome, Prediction
+from parsers.prediction import Prediction
 from parsers.scoring import PARTS, RULES, VERDICTS, Judged, columns_of, judge, skills_of
 from parsers.scoring_statistics import Share
 
@@ -159,14 +160,14 @@ def evaluate(
 
 def _best(
     predictions: list[Prediction], language: Language, guided: bool
-) -> tuple[Prediction, Outcome | None]:
+) -> tuple[Prediction, Denoted | None]:
     """The prediction that counts, and what running it gave where that is known already."""
     if not predictions:
         return NOTHING, None
     if not guided:
         return predictions[0], None
     chosen = by_execution(plausible(predictions), language.run).kept[0]
-    return chosen.prediction, chosen.result if isinstance(chosen.result, Outcome) else None
+    return chosen.prediction, chosen.result if isinstance(chosen.result, Denoted) else None
 
 
 __all__ = [

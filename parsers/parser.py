@@ -7,11 +7,12 @@ from pathlib import Path
 
 from kb import KnowledgeBase, load
 from kb.errors import KoplError
+from kopl.executor import Denoted
 from kopl.program import Call
 from parsers.checkpoint import Description, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.models.base import Model
-from parsers.prediction import Outcome, Prediction
+from parsers.prediction import Prediction
 from parsers.scoring_confidence import Decoding, Temperature, read_temperature
 from parsers.tokens import Question
 from parsers.world import device_of
@@ -30,7 +31,7 @@ class Answer:
     """
 
     prediction: Prediction
-    result: Outcome | None
+    result: Denoted | None
     error: KoplError | None
     temperature: Temperature | None = None
     is_moved: bool = False
@@ -153,7 +154,7 @@ class Parser:
         answers = []
         for prediction, result in known[:top]:
             try:
-                if not isinstance(result, Outcome):
+                if not isinstance(result, Denoted):
                     result = self.model.language.run(prediction, trace=trace)
                 answers.append(Answer(prediction, result, None, temperature, self.is_moved))
             except KoplError as error:

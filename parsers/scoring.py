@@ -10,6 +10,7 @@ from kb.errors import KoplError, ValueReadError
 from kopl.answers import published_equal, same_answer
 from kopl.errors import ParseError, TypingError
 from kopl.example import Example
+from kopl.executor import Denoted
 from kopl.program import Call
 from kopl.sparql.errors import QueryReadError
 from kopl.text import write_nested
@@ -17,7 +18,7 @@ from kopl.traits import SKILLS as OF_PROGRAMS
 from kopl.traits import hops, skills
 from parsers.languages import Language
 from parsers.matching import exact_match
-from parsers.prediction import Outcome, Prediction
+from parsers.prediction import Prediction
 
 # How a prediction ends by the default rule. A failed program is never right, on Verify neither.
 Verdict: TypeAlias = Literal[
@@ -110,7 +111,7 @@ class Judged:
 
 
 def judge(
-    example: Example, prediction: Prediction, language: Language, outcome: Outcome | None = None
+    example: Example, prediction: Prediction, language: Language, outcome: Denoted | None = None
 ) -> Judged:
     """Run a prediction and compare; ``outcome`` is what running it gave, if that is known.
 

@@ -179,13 +179,9 @@ def _failed(error: KoplError, as_json: bool) -> int:
 
 def _print_denotation(strings: list[str], begin: float, as_json: bool) -> None:
     if as_json:
-        state = "unique" if len(strings) == 1 else "several" if strings else "empty"
-        shown = {
-            "denotation": strings,
-            "answer": strings[0] if len(strings) == 1 else None,
-            "state": state,
-            "ms": round((time.perf_counter() - begin) * 1000, 3),
-        }
+        from kopl.executor import Denoted
+
+        shown = Denoted(strings, (time.perf_counter() - begin) * 1000).to_json()
         print(json.dumps(shown, ensure_ascii=False))
         return
     for string in strings:

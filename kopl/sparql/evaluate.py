@@ -77,7 +77,8 @@ class SparqlExecutor:
         call = read_program(program)
         query, _ = translate(call, kb=self.kb, encoding=self.encoding)
         denotation = self.denotation(query)
-        return Result(call, denotation, (time.perf_counter() - begin) * 1000, None, self.kb)
+        ms = (time.perf_counter() - begin) * 1000
+        return Result(denotation, ms, program=call, kb=self.kb)
 
     def run_many(self, programs: Iterable[Program | ProgramError]) -> Iterator[Result | KoplError]:
         """The results in order; a program that fails gives its error and the rest go on.

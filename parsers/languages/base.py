@@ -8,9 +8,9 @@ from typing import ClassVar
 from kb import KnowledgeBase
 from kb.errors import KoplError
 from kopl.example import Example
-from kopl.executor import Executor
+from kopl.executor import Denoted, Executor
 from kopl.program import Call
-from parsers.prediction import Outcome, Prediction
+from parsers.prediction import Prediction
 
 
 class NotWritableError(KoplError):
@@ -43,10 +43,10 @@ class Language(ABC):
     def of_program(self, program: Call, log_probability: float = 0.0) -> Prediction:
         """The prediction of a model that writes programs call by call."""
 
-    def run(self, prediction: Prediction, *, trace: bool = False) -> Outcome:
+    def run(self, prediction: Prediction, *, trace: bool = False) -> Denoted:
         """What a prediction denotes; raises a KoplError that says why it cannot be run."""
         if prediction.error is not None:
             raise prediction.error
         assert prediction.program is not None
         result = self.executor.run(prediction.program, trace=trace)
-        return Outcome(result.denotation, result.ms, result.trace)
+        return Denoted(result.denotation, result.ms, result.trace)

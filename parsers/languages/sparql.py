@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 from kb import KnowledgeBase
 from kopl.errors import ProgramError
 from kopl.example import Example
+from kopl.executor import Denoted
 from kopl.program import Call
 from kopl.sparql.errors import NotInKoplError, QueryReadError, SparqlError
 from kopl.sparql.from_kopl import Style, translate
 from kopl.sparql.text import read, write
 from kopl.sparql.to_kopl import from_sparql
 from parsers.languages.base import Language, NotWritableError
-from parsers.prediction import Outcome, Prediction
+from parsers.prediction import Prediction
 
 if TYPE_CHECKING:
     from kopl.sparql.evaluate import SparqlExecutor
@@ -80,13 +81,13 @@ class SparqlLanguage(Language):
             return Prediction("", log_probability, None, error)
         return Prediction(text, log_probability, program)
 
-    def run(self, prediction: Prediction, *, trace: bool = False) -> Outcome:
+    def run(self, prediction: Prediction, *, trace: bool = False) -> Denoted:
         """What a query denotes, by its program or by the engine."""
         if prediction.program is not None or prediction.error is not None:
             return super().run(prediction, trace=trace)
         begin = time.perf_counter()
         denotation = self._engine.denotation(prediction.text)
-        return Outcome(denotation, (time.perf_counter() - begin) * 1000)
+        return Denoted(denotation, (time.perf_counter() - begin) * 1000)
 
     @cached_property
     def _engine(self) -> SparqlExecutor:
