@@ -14,12 +14,10 @@ from parsers.constrain.rerank import by_execution, plausible
 from parsers.models.base import Model
 from parsers.prediction import Prediction
 from parsers.scoring_confidence import Decoding, Temperature, read_temperature
-from parsers.tokens import Question
+from parsers.tokens import unreadable
 from parsers.world import device_of
 
 BEAMS = 4
-# Words of a question that is asked: more are no question, and would take minutes.
-LONGEST = 1000
 
 
 @dataclass(frozen=True)
@@ -135,10 +133,8 @@ class Parser:
         """
         if not any(letter.isalnum() for letter in question):
             raise KoplError("the question is empty: it has no letter and no digit")
-        if any("\ud800" <= letter <= "\udfff" for letter in question):
-            raise KoplError("the question is not text: it has bytes that are no UTF-8")
-        if (count := len(Question.of(question).words)) > LONGEST:
-            raise KoplError(f"the question has {count} words; at most {LONGEST} are read")
+        if reason := unreadable(question):
+            raise KoplError(reason)
         if top < 1 or beams < 1:
             raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
         decoding = Decoding(max(beams, top), constrained, guided)

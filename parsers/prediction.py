@@ -29,5 +29,6 @@ class Prediction:
         return math.exp(min(0.0, self.log_probability))
 
 
-# What a question without words gets: nothing, with a probability of nothing.
-WORDLESS = Prediction("", -1e4, None, ParseError("the question has no words"))
+def nothing(reason: str) -> Prediction:
+    """What a question gets that is not read: nothing, with a probability of nothing."""
+    return Prediction("", -1e4, None, ParseError(reason))

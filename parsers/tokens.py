@@ -50,6 +50,8 @@ _BEGINS = re.compile(rf"[-−+.\d]|(?:minus|{'|'.join(_MONTHS)})\b", re.IGNORECA
 LONGEST_SPAN = 24
 # "27th of June, 1998" has so many tokens.
 LONGEST_CONSTANT = 6
+# Longer texts are no questions; what is read of one grows with the square of its length.
+MOST_WORDS = 1000
 
 
 @dataclass(frozen=True)
@@ -212,3 +214,15 @@ def shape(word: str) -> int:
     if len(word) > 1 and word.isupper():
         return 2
     return 1 if word[:1].isupper() else 0
+
+
+def unreadable(question: str) -> str | None:
+    """Why a text is not read as a question, or None where it is."""
+    if any("\ud800" <= letter <= "\udfff" for letter in question):
+        return "the question is not text: it has bytes that are no UTF-8"
+    count = len(Question.of(question).words)
+    if not count:
+        return "the question has no words"
+    if count > MOST_WORDS:
+        return f"the question has {count} words; at most {MOST_WORDS} are read"
+    return None

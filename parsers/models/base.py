@@ -21,8 +21,9 @@ from kb import KnowledgeBase
 from kb.errors import KoplError
 from kopl.example import Example
 from parsers.languages import Language, language_of
-from parsers.prediction import Prediction
+from parsers.prediction import Prediction, nothing
 from parsers.settings import Settings
+from parsers.tokens import unreadable
 
 IGNORED = -100
 NEVER = -1e9
@@ -121,11 +122,24 @@ class Model(ABC):
 
     # --- training ----------------------------------------------------------------------------
 
-    @abstractmethod
     def prepare(
         self, examples: Sequence[Example]
     ) -> tuple[Sequence[Item], list[tuple[Example, str]]]:
         """The examples that can be learnt, and the others with the reason."""
+        readable, left = [], []
+        for example in examples:
+            if reason := unreadable(example.question):
+                left.append((example, reason))
+            else:
+                readable.append(example)
+        items, unlearnable = self.items(readable)
+        return items, left + unlearnable
+
+    @abstractmethod
+    def items(
+        self, examples: Sequence[Example]
+    ) -> tuple[Sequence[Item], list[tuple[Example, str]]]:
+        """What `prepare` gives for examples whose questions can be read."""
 
     @abstractmethod
     def collate(self, items: Sequence[Any]) -> Batch:
@@ -146,7 +160,7 @@ class Model(ABC):
 
     # --- predicting --------------------------------------------------------------------------
 
-    @abstractmethod
+    @torch.inference_mode()
     def predict(
         self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
         guided: bool = False,
@@ -155,8 +169,20 @@ class Model(ABC):
 
         One beam is greedy search. ``constrained``: only what is well-typed and, where the model
         can tell, only names that the knowledge base has. ``guided``: a model that writes programs
-        call by call does not go on with calls that find nothing; others take no notice.
+        call by call does not go on with calls that find nothing; others take no notice. A question
+        that is not read gets one prediction that says why.
         """
+        self.network.eval()
+        reasons = [unreadable(question) for question in questions]
+        asked = [one for one, reason in zip(questions, reasons, strict=True) if reason is None]
+        found = iter(self.written(asked, beams, constrained, guided) if asked else ())
+        return [next(found) if reason is None else [nothing(reason)] for reason in reasons]
+
+    @abstractmethod
+    def written(
+        self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
+    ) -> list[list[Prediction]]:
+        """What `predict` gives for questions that can be read, one at least."""
 
     @property
     def device(self) -> torch.device:

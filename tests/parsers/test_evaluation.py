@@ -265,9 +265,9 @@ def test_a_line_of_a_predictions_file(language: Language) -> None:
     assert unread["program"] is None and unread["error"].startswith("parse: ")
 
 
-def test_nothing_is_sure_of_a_question_without_words() -> None:
-    from parsers.prediction import WORDLESS
+def test_nothing_is_sure_of_a_question_that_is_not_read() -> None:
+    from parsers.prediction import nothing
 
-    assert WORDLESS.probability == 0
-    assert WORDLESS.program is None
-    assert "no words" in str(WORDLESS.error)
+    found = nothing("the question has no words")
+    assert found.probability == 0 and found.program is None
+    assert "no words" in str(found.error)

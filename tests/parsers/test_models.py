@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,28 @@ def test_resuming_gives_the_losses_of_an_unbroken_run(
     for record in (*kept[0], *kept[1]):
         del record["seconds"], record["examples a second"]
     assert kept[0] == kept[1]
+
+
+@every
+def test_what_is_no_question_is_told(
+    model: str, language: str, torch: Any, small: KnowledgeBase, small_examples: list[Example]
+) -> None:
+    """Nothing of it is read, neither alone nor among others, and nothing is learnt of it."""
+    from parsers.models import class_of
+
+    made = class_of(model).create(quick(model, language), small, small_examples)
+    odd = {"": "no words", " \n": "no words", "why " * 1001: "1001 words; at most 1000",
+           "how many \udcff?": "no UTF-8"}  # fmt: skip
+    known = small_examples[0]
+    found = made.predict([known.question, *odd])
+    assert found[:1] == made.predict([known.question])
+    for [prediction], message in zip(found[1:], odd.values(), strict=True):
+        assert prediction.program is None and message in str(prediction.error)
+    assert made.predict(list(odd), beams=3) == found[1:]
+    items, left = made.prepare([replace(known, question=text) for text in odd] + [known])
+    assert len(items) == 1
+    for (_, reason), message in zip(left, odd.values(), strict=True):
+        assert message in reason
 
 
 @every

@@ -20,7 +20,7 @@ from parsers.models.pointer.decode import Decoder, Written
 from parsers.models.pointer.mentions import Mentions
 from parsers.models.pointer.network import Network
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
-from parsers.prediction import WORDLESS, Prediction
+from parsers.prediction import Prediction
 from parsers.settings import Settings
 from parsers.steps import known_texts
 from parsers.target import KNOWN, Actions
@@ -116,7 +116,7 @@ class PointerModel(Model):
             "action_bias": actions,
         }
 
-    def prepare(
+    def items(
         self, examples: Sequence[Example]
     ) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
         """The examples whose arguments stand in the question or in the schema, and the others."""
@@ -138,35 +138,29 @@ class PointerModel(Model):
     def compile(self) -> None:
         """Nothing: most of the time goes into recurrent layers, which are compiled already."""
 
-    def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
-        guided: bool = False,
-    ) -> list[list[Prediction]]:  # fmt: skip
+    def written(
+        self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
+    ) -> list[list[Prediction]]:
         """Programs that always type, or, unconstrained, what the best actions amount to."""
         decoder = self._decoder(constrained)
-        asked = [Question.of(question) for question in questions]
-        result: list[list[Prediction]] = [[WORDLESS] for _ in asked]
-        numbers = [number for number, question in enumerate(asked) if question.words]
-        worded = dict(zip(numbers, self._read([asked[n] for n in numbers]), strict=True))
-        if beams == 1 and not guided and worded:
-            written = decoder.greedy(list(worded.values()))
-            for number, one in zip(worded, written, strict=True):
-                result[number] = [self._prediction(one)]
-        elif worded:
-            for number, question in worded.items():
-                found = decoder.beam(question, beams)
-                if guided and constrained:
-                    runs = PartialRuns(self.language.executor)
-                    best = found[0].program if found else None
-                    if best is None or runs.finds_nothing(best):
-                        found = _merged(found, decoder.beam(question, beams, runs))
-                result[number] = [self._prediction(one) for one in found]
+        asked = self._read([Question.of(question) for question in questions])
+        if beams == 1 and not guided:
+            return [[self._prediction(one)] for one in decoder.greedy(asked)]
+        result = []
+        for question in asked:
+            found = decoder.beam(question, beams)
+            if guided and constrained:
+                runs = PartialRuns(self.language.executor)
+                best = found[0].program if found else None
+                if best is None or runs.finds_nothing(best):
+                    found = _merged(found, decoder.beam(question, beams, runs))
+            result.append([self._prediction(one) for one in found])
         return result
 
     def _read(self, questions: Sequence[Question]) -> list[Asked]:
         """The questions with all that the network reads of them."""
         read = [Asked(question, self.mentions.of(question)) for question in questions]
-        if self.encoder and read:
+        if self.encoder:
             vectors = self.encoder.of(questions)
             read = [replace(one, vectors=own) for one, own in zip(read, vectors, strict=True)]
         return read

@@ -21,7 +21,7 @@ from parsers.models.base import IGNORED, Item, Model
 from parsers.models.inventory import Inventory
 from parsers.models.rnn.glove import read_vectors
 from parsers.models.rnn.network import Network, Read, RnnBatch, Words, padded, padded_arguments
-from parsers.prediction import WORDLESS, Prediction
+from parsers.prediction import Prediction
 from parsers.settings import Settings
 from parsers.tokens import Question, Vocabulary
 
@@ -121,9 +121,7 @@ class RnnModel(Model):
 
     # --- training and predicting ---------------------------------------------------------------
 
-    def prepare(
-        self, examples: Sequence[Example]
-    ) -> tuple[list[RnnItem], list[tuple[Example, str]]]:
+    def items(self, examples: Sequence[Example]) -> tuple[list[RnnItem], list[tuple[Example, str]]]:
         """The examples whose tokens are all in the vocabularies, and the others."""
         items, left = [], []
         for example in examples:
@@ -132,9 +130,6 @@ class RnnModel(Model):
                 tokens, arguments = self.numbers(example)
             except Unsayable as reason:
                 left.append((example, str(reason)))
-                continue
-            if not words:
-                left.append((example, "the question has no words"))
                 continue
             items.append(
                 RnnItem(
@@ -162,21 +157,12 @@ class RnnModel(Model):
     def compile(self) -> None:
         """Nothing: most of the time goes into recurrent layers, which are compiled already."""
 
-    @torch.inference_mode()
-    def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
-        guided: bool = False,
-    ) -> list[list[Prediction]]:  # fmt: skip
+    def written(
+        self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
+    ) -> list[list[Prediction]]:
         """Whole programs or queries of the closed vocabularies."""
-        self.network.eval()
-        words = [self._words(question) for question in questions]
-        result: list[list[Prediction]] = [[WORDLESS] for _ in questions]
-        asked = [number for number, numbers in enumerate(words) if numbers]
-        if asked:
-            read = self.network.encode(Words.of([words[n] for n in asked]).to(self.device))
-            for number, found in zip(asked, self.decoded(read, beams, constrained), strict=True):
-                result[number] = found
-        return result
+        words = Words.of([self._words(question) for question in questions])
+        return self.decoded(self.network.encode(words.to(self.device)), beams, constrained)
 
     def _words(self, question: str) -> list[int]:
         return [self.vocabulary.number(word) for word in Question.of(question).words]

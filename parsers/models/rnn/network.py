@@ -136,6 +136,17 @@ class Network(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """The scores of arguments (M × K × V) of M functions, and the GRU's last state.
 
+        The same as `filled` for what is given.
+        """
+        states, hidden = self.filled(functions, previous, hidden, read)
+        scores: Tensor = self.filler.classify(self.dropout(states))
+        return scores, hidden
+
+    def filled(
+        self, functions: Tensor, previous: Tensor, hidden: Tensor, read: Read
+    ) -> tuple[Tensor, Tensor]:
+        """States (M × K × H) for the arguments of M functions, and the GRU's last state.
+
         ``previous``: M × K, the arguments before, -1 where the function itself is read.
         """
         assert self.arguments is not None
@@ -144,9 +155,8 @@ class Network(nn.Module):
             self.tokens(functions).unsqueeze(1),
             self.arguments(previous.clamp(min=0)),
         )
-        states, hidden = self.filler(inputs, hidden, read)
-        scores: Tensor = self.filler.classify(self.dropout(states))
-        return scores, hidden
+        found: tuple[Tensor, Tensor] = self.filler(inputs, hidden, read)
+        return found
 
     def forward(self, batch: RnnBatch) -> Scores:
         """The loss of all tokens and arguments, and which examples are all right."""
@@ -161,13 +171,16 @@ class Network(nn.Module):
         targets = batch.arguments[rows, places]  # M × K
         previous = torch.full_like(targets, -1)
         previous[:, 1:] = targets[:, :-1].clamp(min=0)
-        scores, _ = self.fill(
+        filling, _ = self.filled(
             batch.tokens[rows, places], previous, states[rows, places].unsqueeze(0),
             read.rows(rows),
         )  # fmt: skip
-        filled = summed_loss(scores, targets)
+        # Most of the time goes into scores of the whole vocabulary: only those that are learnt.
+        asked, slots = (targets != IGNORED).nonzero(as_tuple=True)
+        scores = self.filler.classify(self.dropout(filling[asked, slots]))
+        filled = summed_loss(scores.unsqueeze(1), targets[asked, slots].unsqueeze(1))
         wrong = torch.zeros(len(batch.tokens), dtype=torch.long, device=rows.device)
-        wrong.index_add_(0, rows, (~filled.right).long())
+        wrong.index_add_(0, rows[asked], (~filled.right).long())
         return Scores(found.loss + filled.loss, found.right & (wrong == 0))
 
 

@@ -13,6 +13,7 @@ from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from parsers.languages.kopl import MOST_ARGUMENTS, Outline, assembled
+from parsers.models.base import IGNORED
 from parsers.models.beams import Path, search
 from parsers.models.guides import ArgumentGuide, FunctionGuide, numbers_by_kind
 from parsers.models.inventory import Inventory
@@ -55,7 +56,9 @@ class RnnPrograms(RnnModel):
                 if number is None:
                     raise Unsayable(f"the vocabulary has no argument {text!r}")
                 numbers.append(number)
-            arguments.append(numbers + [0] * (MOST_ARGUMENTS - len(numbers)))
+            # Behind the end nothing is ever read, so that nothing is learnt of it.
+            ended = [*numbers, 0, *[IGNORED] * MOST_ARGUMENTS]
+            arguments.append(ended[:MOST_ARGUMENTS])
         return functions, arguments
 
     @cached_property

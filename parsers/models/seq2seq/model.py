@@ -21,7 +21,7 @@ from parsers.models.base import IGNORED, Batch, Item, Model, Scores, summed_loss
 from parsers.models.guides import text_guide
 from parsers.models.seq2seq import loading
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens
-from parsers.prediction import WORDLESS, Prediction
+from parsers.prediction import Prediction
 from parsers.settings import Settings
 
 FOLDER = "pretrained"  # in the run: the tokenizer and the model's form
@@ -171,7 +171,7 @@ class Seq2SeqModel(Model):
         """Let torch compile the inner model."""
         self.network.inner.compile(dynamic=True)
 
-    def prepare(
+    def items(
         self, examples: Sequence[Example]
     ) -> tuple[list[Seq2SeqItem], list[tuple[Example, str]]]:
         """The examples that are not too long and that the tokenizer can write back."""
@@ -215,31 +215,25 @@ class Seq2SeqModel(Model):
     def _guide(self) -> Constraint | None:
         return text_guide(self.language, self.tokens.table)
 
-    @torch.inference_mode()
-    def predict(
-        self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
-        guided: bool = False,
-    ) -> list[list[Prediction]]:  # fmt: skip
+    def written(
+        self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
+    ) -> list[list[Prediction]]:
         """Texts from the search of transformers, with the probability that the model gives them."""
-        self.network.eval()
         longest = self.settings.seq2seq.longest
-        asked = [n for n, question in enumerate(questions) if question.strip()]
-        result: list[list[Prediction]] = [[WORDLESS] for _ in questions]
-        if not asked:
-            return result
         # A question that is too long is cut, but keeps its end mark.
         numbers = [
             row if len(row) <= longest else [*row[: longest - 1], self.tokens.end]
-            for row in self.tokens.numbers([questions[n] for n in asked])
+            for row in self.tokens.numbers(questions)
         ]
         found = self._generated(numbers, beams, constrained)
         texts = [self.tokens.text(row[len(self._before) :]) for row in found]
         logarithms = self._log_probabilities(numbers, found, beams)
-        for at, n in enumerate(asked):
+        result = []
+        for at in range(len(questions)):
             seen: dict[str, Prediction] = {}
             for row in range(at * beams, (at + 1) * beams):
                 seen.setdefault(texts[row], self.language.read(texts[row], logarithms[row]))
-            result[n] = sorted(seen.values(), key=lambda one: -one.log_probability)
+            result.append(sorted(seen.values(), key=lambda one: -one.log_probability))
         return result
 
     def _generated(
