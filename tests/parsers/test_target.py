@@ -18,6 +18,7 @@ from kopl.text import read
 from kopl.typecheck import check
 from kopl.types import Kind
 from parsers.linking import Linker
+from parsers.models.pointer.mentions import Mentions
 from parsers.states import FreeState, State
 from parsers.steps import NotExpressible, Step, known_texts, steps_of
 from parsers.target import UNIT, Actions
@@ -38,6 +39,8 @@ from parsers.tokens import Question, Vocabulary, as_constant, is_number, is_time
         ("1,234,56", ["1", ",", "234", ",", "56"]),
         ("June 27,1998", ["June", "27", ",", "1998"]),
         ("at −5", ["at", "−5"]),
+        ("挪威的首都2019年Oslo?", ["挪", "威", "的", "首", "都", "2019", "年", "Oslo", "?"]),
+        ("서울 とは", ["서울", "と", "は"]),
         ("", []),
     ],
 )
@@ -317,6 +320,23 @@ def test_random_choices_always_give_programs_that_type(small: KnowledgeBase, tex
         assert not seen & (needs_number | needs_time)
     elif len(text) > 10:
         assert len(seen) >= len(FUNCTIONS) - 6
+
+
+def test_names_are_copied_out_of_texts_without_blanks() -> None:
+    builder = Builder()
+    builder.add_concept("c", "国家")
+    builder.add_entity("n", "挪威", ["c"])
+    builder.add_entity("o", "奥斯陆", ["c"])
+    builder.add_fact("n", "首都", "o")
+    kb = builder.build()
+    question = Question.of("挪威的首都是什么?")
+    program = read('QueryName(Relate(Find("挪威"), "首都", "forward"))')
+    linker, actions = Linker(kb), Actions.of(kb)
+    steps = steps_of(program, question, actions, linker)
+    assert replay(steps, question, actions, kb).program() == program
+    found = Mentions(actions, linker).of(question)
+    assert found.names == ((0, 1),)
+    assert [actions.entries[number][1] for number in found.items] == ["首都"]
 
 
 def test_what_is_often_meant_and_not_said_becomes_a_known_text(small: KnowledgeBase) -> None:
