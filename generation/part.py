@@ -50,7 +50,7 @@ class Part:
     def _go_on(self, state: dict[str, Any]) -> None:
         try:
             self.block, size = int(state["block"]), int(state["bytes"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise self._file.unreadable(error) from None
         kept = 0
         try:
@@ -60,6 +60,8 @@ class Part:
                     self._unseen.add(marks(example.question, example.program))
                     self.statistics.add(example)
                     kept += 1
+                if file.tell() != size:
+                    raise ValueError("its lines do not end where they ended")
         except (OSError, ValueError, KeyError, TypeError, KoplError) as error:
             raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None
         if kept > self.plan.count:

@@ -16,14 +16,21 @@ from typing import Any
 from kb.errors import ReadError, WriteError
 from kb.stream import writing
 
+GO_ON = "go on with --resume"
 
-def check_same(before: Mapping[str, Any], now: Mapping[str, Any], source: Path) -> None:
-    """Raise ReadError where a stopped run, whose settings ``source`` holds, had other ones."""
+
+def check_same(
+    before: Mapping[str, Any], now: Mapping[str, Any], source: Path, remove: str
+) -> None:
+    """Raise ReadError where a stopped run, whose settings ``source`` holds, had other ones.
+
+    ``remove`` is what has to go for another run to begin.
+    """
     for name in sorted({*before, *now}):
         if before.get(name) != now.get(name):
             raise ReadError(
                 f"the stopped run had another {name}: {_shown(before.get(name))}, not"
-                f" {_shown(now.get(name))}; give the same, or remove it",
+                f" {_shown(now.get(name))}; give the same, or remove {remove}",
                 source=str(source),
             )
 
@@ -62,11 +69,12 @@ class Unfinished:
 
     def _read(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(self._state_path.read_text("utf-8"))
-            before = dict(found["about"])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            found = json.loads(self._state_path.read_text("utf-8"))
+            if not isinstance(found, dict) or not isinstance(found.get("about"), dict):
+                raise ValueError("no object with what it is about")
+        except (OSError, ValueError, RecursionError) as error:
             raise self.unreadable(error) from None
-        check_same(before, self._about, self._state_path)
+        check_same(found["about"], self._about, self._state_path, f"it and {self.path.name}")
         if not self.path.exists() and self.output.exists():
             raise ReadError(
                 f"the run was complete, and {self.output.name} is there; remove this file",
@@ -76,25 +84,30 @@ class Unfinished:
 
     def unreadable(self, error: Exception) -> ReadError:
         """The error for a state that is not what `save` writes."""
-        return ReadError(f"not the state of a run: {error}", source=str(self._state_path))
+        return ReadError(
+            f"not the state of a run: {error}; remove it and {self.path.name} to begin anew",
+            source=str(self._state_path),
+        )
 
     def begin(self, size: int = 0, kept: int = 0) -> None:
         """Go on behind so many bytes, which hold so many lines; what follows them is forgotten."""
         self.size, self.kept, self._saved = size, kept, kept
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = open(self.path, "ab")  # noqa: SIM115 - closed by close()
+            # Without a buffer: what could not be written must not come later.
+            self._file = open(self.path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
             self._file.truncate(size)
         except OSError as error:
             raise self._failed(error) from None
 
     def append(self, text: str, kept: int) -> None:
         """Write so many lines; they are in the file when this returns, or none of them."""
-        data = text.encode()
+        data = memoryview(text.encode())
         try:
-            self._file.write(data)
-            self._file.flush()
-        except OSError as error:
+            at = 0
+            while at < len(data):
+                at += self._file.write(data[at:])
+        except (OSError, ValueError) as error:  # ValueError: it was closed
             self._forget()
             raise self._failed(error) from None
         self.size += len(data)
@@ -111,9 +124,11 @@ class Unfinished:
         self._saved = self.kept
 
     def _forget(self) -> None:
-        """Cut off a line that was begun."""
-        with suppress(OSError):
+        """Cut off what was begun; where that fails, too, nothing may be written behind it."""
+        try:
             self._file.truncate(self.size)
+        except (OSError, ValueError):
+            self.close()
 
     def _failed(self, error: Exception) -> WriteError:
         reason = getattr(error, "strerror", None) or str(error)
@@ -150,9 +165,5 @@ class Unfinished:
             except WriteError as error:
                 raise WriteError(
                     f"{error}; {self.path} has all {self.kept} {self._unit}: --resume writes them"
-                    " when there is room"
                 ) from None
         self.discard()
-
-
-GO_ON = "go on with --resume when there is room"

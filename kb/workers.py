@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import pickle
 import queue
 import signal
 import threading
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
-from typing import Generic, Protocol, TypeVar
+from multiprocessing.reduction import ForkingPickler
+from typing import Any, Generic, Protocol, TypeVar
 
 from kb.errors import KoplError
 
@@ -70,21 +74,18 @@ class Processes(Generic[Made]):
         self._local = threading.local()
         free: queue.SimpleQueue[Connection] = queue.SimpleQueue()
         self._threads = ThreadPoolExecutor(workers, initializer=self._take, initargs=(free,))
-        processes = []
         # Last in, first out: the processes end, which frees their threads, then the rest goes.
         pipes = stack.enter_context(ExitStack())
         stack.callback(self._threads.shutdown, wait=True, cancel_futures=True)
         for _ in range(workers):
             pipe, other = context.Pipe()
             pipes.callback(pipe.close)
-            process = context.Process(target=_serve, args=(other, prepare), daemon=True)
-            process.start()
-            stack.callback(process.join)
-            processes.append(process)
-            other.close()
+            with other, _undisturbed():
+                process = context.Process(target=_serve, args=(other, prepare), daemon=True)
+                process.start()
+                stack.callback(process.join)
+                stack.callback(process.terminate)
             free.put(pipe)
-        for process in processes:
-            stack.callback(process.terminate)
         # A thread in line for a piece that was never begun need not take it up any more.
         stack.callback(self._threads.shutdown, wait=False, cancel_futures=True)
 
@@ -102,33 +103,69 @@ class Processes(Generic[Made]):
         except (EOFError, OSError):
             raise LostWorkerError("a worker was ended from outside") from None
         if isinstance(found, _Raised):
-            raise found.error
+            raise found.error from _InWorker(found.trace)
         return found
 
 
+@contextmanager
+def _undisturbed() -> Iterator[None]:
+    """An interrupt meanwhile comes afterwards, and processes begin deaf to interrupts."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    resource_tracker.ensure_running()  # which hears interrupts again when it has been started
+    came: list[object] = []
+    handler = signal.signal(signal.SIGINT, lambda *given: came.append(given))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
 class _Raised:
-    """What making a piece raised."""
+    """What making a piece raised, and where in the worker."""
 
     def __init__(self, error: Exception) -> None:
-        self.error = error
+        self.error, self.trace = error, traceback.format_exc()
+
+
+class _InWorker(Exception):
+    """The place of an error in the worker, as the cause of what is raised here."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
 
 
 def _serve(pipe: Connection, prepare: Callable[[], Maker[object]]) -> None:
     """Make the pieces that are asked for until nobody asks."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     make: Maker[object] | None = None
     with suppress(EOFError, OSError):
         while True:
             piece = pipe.recv()
-            made: object
             try:
                 if make is None:
                     make = prepare()
-                made = make(*piece)
+                data = ForkingPickler.dumps(make(*piece))
             except Exception as error:
-                made = _Raised(error)
-            pipe.send(made)
+                data = _pickled(error)
+            pipe.send_bytes(data)
+
+
+def _pickled(error: Exception) -> Any:
+    """An error as `Processes` reads it; a plain one in place of one that cannot be sent."""
+    try:
+        data = ForkingPickler.dumps(_Raised(error))
+        pickle.loads(data)
+        return data
+    except Exception:
+        return ForkingPickler.dumps(_Raised(RuntimeError(f"{type(error).__name__}: {error}")))
 
 
 def _end_with_parent() -> None:

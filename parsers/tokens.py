@@ -14,12 +14,15 @@ from kb.errors import ValueReadError
 from kb.values import NO_UNIT, read_quantity, read_time
 
 # Chinese and Japanese have no blanks between words: each of their characters is a token.
-_HAN = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_HAN = (
+    "\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f"
+    "\U00020000-\U0003ffff"
+)
 # An address is one token. A number may have a sign, groups of three, a fraction; a word is letters;
 # all else stands alone. "1998,200" is no number in groups, but two numbers.
 _TOKEN = re.compile(
     r"(?:https?://|www\.)[^\s,?]*[\w/]"
-    r"|(?<!\w)[-−]?(?:(?<!\d,)(?!0)\d{1,3}(?:,\d{3})+(?!,?\d)|\d+)(?:\.\d+)?"
+    rf"|(?<![^\W{_HAN}])[-−]?(?:(?<!\d,)(?!0)\d{{1,3}}(?:,\d{{3}})+(?!,?\d)|\d+)(?:\.\d+)?"
     rf"|[^\W\d_{_HAN}]+|\d+|\S"
 )
 _GROUPS = r"[1-9]\d{0,2}(?:(?:,\d{3})+|(?: \d{3})+)"

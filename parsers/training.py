@@ -282,11 +282,12 @@ def begin(
         model = class_of(settings.model).create(settings, kb, train)
     items, left = model.prepare(train)
     if left:
-        reasons = Counter(reason for _, reason in left).most_common(1)[0]
-        question = next(example.question for example, reason in left if reason == reasons[0])
+        [(reason, count)] = Counter(reason for _, reason in left).most_common(1)
+        question = next(example.question for example, own in left if own == reason)
+        shown = question if len(question) <= 200 else f"{question[:200]}…"
         world.say(
-            f"{len(left)} of {len(train)} training questions cannot be learnt, as {reasons[0]}"
-            f" (of: {question})"
+            f"{len(left)} of {len(train)} training questions cannot be learnt, {count} of them as"
+            f" {reason} (of: {shown})"
         )
     if not items:
         raise TrainingError("none of the training questions can be learnt")

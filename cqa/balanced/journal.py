@@ -43,10 +43,18 @@ class Journal:
                 )
             try:
                 before = json.loads(read_text(path))
-            except ValueError:
-                raise ReadError("holds no JSON; remove the folder", source=str(path)) from None
-            check_same(before, json.loads(json.dumps(settings)), path)
+                if not isinstance(before, dict):
+                    raise ValueError
+            except (ValueError, RecursionError):
+                raise ReadError(
+                    f"not the settings of a run; remove {self._folder}", source=str(path)
+                ) from None
+            check_same(before, json.loads(json.dumps(settings)), path, str(self._folder))
             return
+        if self._folder.exists() and any(self._folder.iterdir()):
+            raise WriteError(
+                f"{self._folder}: holds queries of a stopped run without its {SETTINGS}; remove it"
+            )
         with writing(path) as file:
             json.dump(settings, file)
 

@@ -102,17 +102,21 @@ class Part:
                 for name in ("type", "block", "fruitless", "bytes", "begin", "kept")
             )
             self.short = {str(name): int(count) for name, count in state["short"].items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise self._file.unreadable(error) from None
         try:
             if self.path.stat().st_size < size:
                 raise ValueError("it is shorter than it was")
             with open(self.path, "rb") as file:
-                file.seek(self._begin)
+                file.seek(max(0, self._begin - 1))
+                if self._begin and file.read(1) != b"\n":
+                    raise ValueError("no line begins where the type began")
                 while file.tell() < size:
                     key, _, text = file.readline().decode().partition("\t")
                     sample = from_line(text)
                     self.type.add(key, sample.relations, sample.anchors)
+                if file.tell() != size:
+                    raise ValueError("its lines do not end where they ended")
         except (OSError, ValueError, KoplError) as error:
             raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None
         self._file.begin(size, kept)
@@ -160,5 +164,11 @@ class Part:
 
 def _samples(path: Path) -> Iterator[Sample]:
     with open(path, encoding="utf-8", newline="\n") as file:
-        for line in file:
-            yield from_line(line.partition("\t")[2])
+        for number, line in enumerate(file, 1):
+            try:
+                yield from_line(line.partition("\t")[2])
+            except KoplError as error:
+                raise ReadError(
+                    f"{error}; remove it and {path.name}.json to begin anew",
+                    place=f"line {number}", source=str(path),
+                ) from None  # fmt: skip

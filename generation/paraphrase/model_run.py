@@ -27,11 +27,10 @@ from generation.paraphrase.prompt import Prompt, question_in
 from kb.errors import KoplError, ReadError, WriteError
 from kb.progress import ProgressBar
 from kb.stream import writing
-from kb.unfinished import Unfinished
+from kb.unfinished import GO_ON, Unfinished
 
 log = logging.getLogger("kb")
 
-GO_ON = "go on with --resume"
 AHEAD = 2  # batches under way or waiting for each worker
 OF_MODELS = Filters(judges=0, names="reject")
 
@@ -238,7 +237,11 @@ class _Part:
             )
         else:
             self._file.begin()
-            self._file.save()
+            try:
+                self._file.save()
+            except WriteError:
+                self._file.discard()
+                raise
 
     @property
     def path(self) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module, metadata
@@ -104,6 +105,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def entry() -> None:
     """The console script."""
+    # So that what is under way closes its files and takes its temporary folders with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
         sys.exit(main())
     except ImportError as error:

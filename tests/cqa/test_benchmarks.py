@@ -150,7 +150,7 @@ def test_resume(graph: Graph, built: Path, tmp_path: Path, monkeypatch: pytest.M
     assert not (folder / QUERIES).exists()
     with pytest.raises(WriteError, match="holds a stopped run; go on with --resume"):
         run(PLAN, graph, folder)
-    with pytest.raises(ReadError, match="had another seed: 3, not 4"):
+    with pytest.raises(ReadError, match=r"had another seed: 3, not 4; .* or remove .*unfinished$"):
         run(Plan(SMALL, 8, seed=4, share=0.6), graph, folder, resume=True)
     # A line that was cut off is made again.
     with (folder / "unfinished" / "2p.jsonl").open("a") as file:
@@ -169,6 +169,16 @@ def test_damaged_journal(graph: Graph, tmp_path: Path, monkeypatch: pytest.Monke
     path.write_text('{"query": 3}\n' + path.read_text())
     with pytest.raises(ReadError, match=r"2p.jsonl: line 1: no line of a stopped run"):
         run(Plan(("2p",), 2, share=1), graph, tmp_path, resume=True)
+    settings = tmp_path / "unfinished" / "settings.json"
+    for damaged in ("{", "[]", "null", "5"):
+        settings.write_text(damaged)
+        with pytest.raises(ReadError, match="not the settings of a run; remove"):
+            run(Plan(("2p",), 2, share=1), graph, tmp_path, resume=True)
+    # What is left of another run is not mixed with this one.
+    settings.unlink()
+    for resume in (False, True):
+        with pytest.raises(WriteError, match=r"a stopped run without its settings\.json; remove"):
+            run(Plan(("2p",), 2, seed=1, share=1), graph, tmp_path, resume=resume)
 
 
 def test_query_graphs(graph: Graph, tmp_path: Path) -> None:

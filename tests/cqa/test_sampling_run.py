@@ -117,7 +117,8 @@ def test_a_damaged_part_is_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             run(plan_of(), graph, file)
     part = tmp_path / "file.jsonl.part"
     text = part.read_bytes()
-    for damaged in (text[:-40], text.replace(b'"easy"', b'"hazy"', 1)):
+    longer = text.replace(b'"easy"', b'"easy" ', 1)
+    for damaged in (text[:-40], text.replace(b'"easy"', b'"hazy"', 1), longer):
         part.write_bytes(damaged)
         with pytest.raises(ReadError, match="cannot go on with it"):
             run(plan_of(), graph, file, resume=True)

@@ -396,6 +396,14 @@ def test_a_stopped_run_that_does_not_fit(
         run(plan(lands_file, 30), out, resume=True)
     with pytest.raises(ReadError, match="another canonical: False, not True"):
         run(Plan(lands_file, 40, 5, Options(verify=0.0, canonical=True)), out, resume=True)
+    part = tmp_path / "q.jsonl.part"
+    text = part.read_bytes()
+    for damaged in (text[:-9], text.replace(b": ", b":  ", 1), b"{}\n" + text):
+        part.write_bytes(damaged)
+        with pytest.raises(ReadError, match="cannot go on with it"):
+            run(plan(lands_file, 40), out, resume=True)
+        assert part.read_bytes() == damaged
+    part.write_bytes(text)
     # It was stopped after its last step but one.
     os.replace(tmp_path / "q.jsonl.part", out)
     with pytest.raises(ReadError, match=r"the run was complete, and q\.jsonl is there"):

@@ -50,14 +50,14 @@ def test_what_is_in_the_way(tmp_path: Path) -> None:
     file = begun(output)
     with pytest.raises(WriteError, match=r"out\.part: a stopped run is there; --resume goes on"):
         Unfinished(output, {}, "lines", resume=False)
-    with pytest.raises(ReadError, match="another seed: 1, not 2; give the same"):
+    with pytest.raises(ReadError, match=r"another seed: 1, not 2; .* or remove it and out\.part"):
         again(output, seed=2)
     with pytest.raises(ReadError, match=r"another workers: None, not 'x+\.\.\.; give"):
         again(output, workers="x" * 200)
     with pytest.raises(ReadError, match="another seed: 1, not None"):
         Unfinished(output, {"caps": [2, None]}, "lines", resume=True)
     state = tmp_path / "out.part.json"
-    for damaged in ("{", "[]", '{"about": 3}', "\0"):
+    for damaged in ("{", "[]", '{"about": 3}', '{"about": [[1, 2]]}', "\0", "[" * 10**5):
         state.write_text(damaged)
         with pytest.raises(ReadError, match="not the state of a run"):
             again(output)
@@ -83,6 +83,56 @@ def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file.close()
     found = again(tmp_path / "out")
     assert found.state is not None and found.state["next"] == 2
+
+
+class Short:
+    """A file on a disk that has room for some bytes, and perhaps cannot be cut off."""
+
+    def __init__(self, file: Any, room: int, *, stuck: bool = False) -> None:
+        self.file, self.room, self.stuck = file, room, stuck
+
+    def write(self, data: memoryview) -> int:
+        if not self.room:
+            raise OSError(28, "No space left on device")
+        written: int = self.file.write(data[: self.room])
+        self.room -= written
+        return written
+
+    def truncate(self, size: int) -> None:
+        if self.stuck:
+            raise OSError(5, "Input/output error")
+        self.file.truncate(size)
+
+    def close(self) -> None:
+        self.file.close()
+        self.write = self.file.write  # type: ignore[method-assign]
+
+
+def test_a_line_that_does_not_fit_is_not_in_the_file(tmp_path: Path) -> None:
+    """Nor does it come later, nor hide what is written when there is room again."""
+    file = begun(tmp_path / "out", 1)
+    file = again(tmp_path / "out")
+    file.begin(2, 1)
+    short = Short(vars(file)["_file"], 3)
+    file._file = short  # type: ignore[assignment]
+    with pytest.raises(WriteError, match="No space left on device; it has 1 lines: go on with"):
+        file.append("a long line\n", 1)
+    assert file.path.read_text() == "0\n" and (file.size, file.kept) == (2, 1)
+    short.room = 4
+    file.append("1\n", 1)
+    with pytest.raises(WriteError):
+        file.append("another\n", 1)
+    assert file.path.read_text() == "0\n1\n" and file.kept == 2
+    short.room, short.stuck = 1, True
+    with pytest.raises(WriteError, match="No space left"):
+        file.append("2\n", 1)
+    with pytest.raises(WriteError, match="closed file"):
+        file.append("3\n", 1)
+    assert file.path.read_text() == "0\n1\n2"
+    file = again(tmp_path / "out")
+    file.begin(4, 2)
+    file.finish()
+    assert (tmp_path / "out").read_text() == "0\n1\n"
 
 
 def test_a_conversion_that_fails(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from multiprocessing.context import SpawnProcess
 
 import pytest
 
@@ -16,6 +17,13 @@ from kb.errors import ReadError
 from kb.workers import Alone, LostWorkerError, Processes
 
 LARGE = 1 << 20  # more than a pipe holds
+
+
+class OddError(Exception):
+    """An error that does not survive being sent."""
+
+    def __init__(self, first: int, second: int) -> None:
+        super().__init__(f"odd {first}")
 
 
 def prepared(place: str) -> Callable[[int, bytes], tuple[str, int, bytes]]:
@@ -28,6 +36,10 @@ def prepared(place: str) -> Callable[[int, bytes], tuple[str, int, bytes]]:
             raise ReadError("below zero", source=place)
         if number == 9:
             time.sleep(60)
+        if number == 10:
+            raise OddError(1, 2)
+        if number == 11:
+            return place, 0, lambda: 0  # type: ignore[return-value]
         return place, os.getpid(), given
 
     return make
@@ -58,6 +70,52 @@ def test_what_a_worker_raises_is_raised() -> None:
             with pytest.raises(ReadError, match="nowhere: line 3: is not there") as caught:
                 crew.submit(0)()
         assert caught.value.place == "line 3"
+
+
+def test_what_cannot_be_sent_is_told() -> None:
+    with ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "x"), 1, stack)
+        with pytest.raises(RuntimeError, match="OddError: odd 1") as caught:
+            crew.submit(10)()
+        assert "in make" in str(caught.value.__cause__)  # where it was raised in the worker
+        with pytest.raises(Exception, match="pickle"):
+            crew.submit(11)()
+        assert crew.submit(0)()[0] == "x"
+
+
+def test_what_stops_the_start_ends_what_was_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker is waited for that nobody has ended."""
+    start, begun = SpawnProcess.start, []
+
+    def failing(self: SpawnProcess) -> None:
+        if len(begun) == 2:
+            raise OSError(24, "Too many open files")
+        begun.append(self)
+        start(self)
+
+    monkeypatch.setattr(SpawnProcess, "start", failing)
+    begin = time.monotonic()
+    with pytest.raises(OSError, match="Too many open files"), ExitStack() as stack:
+        Processes(functools.partial(prepared, "x"), 4, stack)
+    assert len(begun) == 2 and not multiprocessing.active_children()
+    assert time.monotonic() - begin < 30
+
+
+def test_an_interrupt_comes_when_a_worker_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    start, begun = SpawnProcess.start, []
+
+    def interrupted(self: SpawnProcess) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        start(self)
+        begun.append(self)
+
+    monkeypatch.setattr(SpawnProcess, "start", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
+        Processes(functools.partial(prepared, "x"), 2, stack)
+    assert len(begun) == 1 and not multiprocessing.active_children()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
 def test_work_that_is_given_up_is_not_waited_for() -> None:

@@ -43,7 +43,7 @@ class RnnPrograms(RnnModel):
         return Inventory(list(FUNCTIONS)), Inventory.of(strings)
 
     def numbers(self, example: Example) -> tuple[list[int], list[list[int]]]:
-        """The functions of an example's program, and of each its arguments, filled up with 0."""
+        """The functions of an example's program, and of each its arguments and an end."""
         outline = Outline.of(example.program)
         functions = [self.tokens.number(name) or 0 for name in outline.functions]
         if len(functions) >= LONGEST:
