@@ -128,15 +128,15 @@ class TrainingSettings(_Checked):
     """How a network is trained; the defaults differ by model (`DEFAULTS`).
 
     ``batch`` counts the examples of one step of the optimizer, over all processes; ``part`` splits
-    them into parts that fit into memory (0: whole), which changes no result. ``minutes`` stops the
-    training early (0: never); a run that time stops depends on the machine. ``warm_up`` is a
-    number of steps, or below 1 a share of all. ``schedule``: after the warm-up the learning rate
-    falls linearly to ``floor`` of it (linear), falls from the first step on (slope), or stays
-    (constant). ``recombined``: so many questions for each one of the training part are made of two
-    or three others, to learn longer programs (`parsers.recombination`). ``metric`` chooses the best
-    epoch: by answers, or by programs that are the same up to order (for a knowledge base that
-    states too little to answer). ``new_learning_rate`` is for parameters that a pretrained model
-    does not bring (0: the same).
+    them into parts that fit into memory (0: whole), which changes no result. ``minutes``: after the
+    first, no epoch begins that would end later, as those before went (0: no limit); a run that time
+    stops depends on the machine. ``warm_up`` is a number of steps, or below 1 a share of all.
+    ``schedule``: after the warm-up the learning rate falls linearly to ``floor`` of it (linear),
+    falls from the first step on (slope), or stays (constant). ``recombined``: so many questions for
+    each one of the training part are made of two or three others, to learn longer programs
+    (`parsers.recombination`). ``metric`` chooses the best epoch: by answers, or by programs that
+    are the same up to order (for a knowledge base that states too little to answer).
+    ``new_learning_rate`` is for parameters that a pretrained model does not bring (0: the same).
     """
 
     batch: int = 64

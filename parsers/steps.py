@@ -81,7 +81,6 @@ class _Writer:
     def __init__(self, question: Question, actions: Actions, linker: Linker) -> None:
         self.question, self.actions, self.linker = question, actions, linker
         self._state = State(question, linker)
-        self._spans = question.spans()
         self._used: set[Span] = set()
         self._steps: list[Step] = []
 
@@ -114,7 +113,7 @@ class _Writer:
         key = self._state.key
         content, unit = text, NO_UNIT
         if not is_string(kind, key, self.linker):
-            content, unit = _split(kind, text, self._spans)
+            content, unit = _split(kind, text, self.question)
         copyable = self.question.copyable(self._state.constant())
         places = [
             place
@@ -142,7 +141,7 @@ class _Writer:
 
     def _places(self, kind: Kind, content: str, *, plain: bool) -> Sequence[Span]:
         """Where a text may stand in the question: as it is, folded, or nearly; the best first."""
-        if places := self._spans.get(content):
+        if places := self.question.spans_of(content):
             return places
         if kind not in KNOWN or not plain:
             return []
@@ -171,7 +170,7 @@ class _Writer:
         return [span for worse, _, span in sorted(near)[:MOST_TRIED] if -worse >= SIMILAR]
 
 
-def _split(kind: Kind, text: str, spans: Iterable[str]) -> tuple[str, str]:
+def _split(kind: Kind, text: str, question: Question) -> tuple[str, str]:
     """A constant as the text that was copied and its unit."""
     if kind not in (Kind.QUANTITY, Kind.ANY_VALUE):
         return text, NO_UNIT
@@ -180,6 +179,6 @@ def _split(kind: Kind, text: str, spans: Iterable[str]) -> tuple[str, str]:
     except ValueReadError:
         return text, NO_UNIT
     number = text.removesuffix(f" {unit}")
-    if unit == NO_UNIT or (kind is Kind.ANY_VALUE and number not in spans):
+    if unit == NO_UNIT or (kind is Kind.ANY_VALUE and not question.spans_of(number)):
         return text, NO_UNIT
     return number, unit

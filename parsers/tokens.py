@@ -110,17 +110,34 @@ class Question:
         """Where a "text", "quantity" or "time" may be copied from: first token -> last tokens."""
         return self._copyable[constant]
 
-    def spans(self) -> dict[str, list[tuple[int, int]]]:
-        """Every text that a span can stand for, with the spans, the first ones first."""
+    def spans_of(self, text: str) -> list[tuple[int, int]]:
+        """The spans that stand for a text or constant, the first ones first."""
+        found = list(self._constants.get(text, ()))
+        start = self.text.find(text) if text else -1
+        while start >= 0:
+            first, last = self._starts.get(start), self._ends.get(start + len(text))
+            if first is not None and last is not None and last - first < LONGEST_SPAN:
+                found.append((first, last))
+            start = self.text.find(text, start + 1)
+        return sorted(found)
+
+    @cached_property
+    def _starts(self) -> dict[int, int]:
+        return {start: number for number, (start, _) in enumerate(self.places)}
+
+    @cached_property
+    def _ends(self) -> dict[int, int]:
+        return {end: number for number, (_, end) in enumerate(self.places)}
+
+    @cached_property
+    def _constants(self) -> dict[str, list[tuple[int, int]]]:
+        """The spans that amount to a constant which is not written so."""
         found: dict[str, list[tuple[int, int]]] = {}
         for first in range(len(self.places)):
-            for last in range(first, min(len(self.places), first + LONGEST_SPAN)):
-                text = self.span(first, last)
-                found.setdefault(text, []).append((first, last))
-                if not self._begins[first] or last - first >= LONGEST_CONSTANT:
-                    continue
-                if (constant := self._constant(first, last)) != text:
-                    found.setdefault(constant, []).append((first, last))
+            if self._begins[first]:
+                for last in range(first, min(len(self.places), first + LONGEST_CONSTANT)):
+                    if (constant := self._constant(first, last)) != self.span(first, last):
+                        found.setdefault(constant, []).append((first, last))
         return found
 
 

@@ -134,15 +134,20 @@ class Trainer:
             history.cut(self.progress.epoch, self.progress.step)
             while self.progress.epoch < training.epochs and not self._stop:
                 self._epoch(begin, history)
-                limit = training.minutes * 60
-                if self.world.any(0 < limit < time.monotonic() - begin):
+                if self.progress.epoch < training.epochs and self._takes_too_long(begin):
                     self.world.say(
-                        f"stopped after {training.minutes:g} minutes, as the settings say"
+                        f"stopped, as another epoch would end after {training.minutes:g} minutes"
                     )
                     break
         if self.interrupted:
             self.world.say(f"interrupted; go on with --resume {self.folder}")
         return not self.interrupted
+
+    def _takes_too_long(self, begin: float) -> bool:
+        """Whether another epoch, as long as those before, would end after the minutes."""
+        done = self.progress.epoch
+        limit = self.settings.training.minutes * 60
+        return self.world.any(0 < limit < (time.monotonic() - begin) / max(1, done) * (done + 1))
 
     @property
     def interrupted(self) -> bool:

@@ -54,7 +54,7 @@ def measure(series: Series) -> Section:
         "Longer programs than trained",
         [
             f"{series.questions:,} generated questions over `world`, `kopl split --by"
-            " compositional`, 8/1/1; the best epoch is that of the validation part, which has"
+            " compositional`, 90/5/5; the best epoch is that of the validation part, which has"
             " longer programs, too. The pointer model, constrained, at most"
             f" {MINUTES} minutes of training.",
             *texts,

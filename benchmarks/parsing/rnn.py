@@ -64,8 +64,8 @@ def measure(series: Series, tries: int = 1) -> Section:
     text = [
         f"The RNN of the paper's Appendix H ({sizes}; `configs/rnn-small.yaml`"
         f"{''.join(f', `{pair}`' for pair in pairs)}) on the questions of `default`,"
-        f" {workload(first.product / 'test.jsonl')} of them to test with seed {seeds[0]}. Training"
-        f" ends with the epoch that passes {minutes:g} minutes, as that of the pointer model;"
+        f" {workload(first.product / 'test.jsonl')} of them to test with seed {seeds[0]}. No epoch"
+        f" begins that would end after {minutes:g} minutes, as of the pointer model;"
         f" {', '.join(str(len(history_of(run.product))) for run in runs)} epochs. The whole"
         f" command without generating: {Spread.of(run.seconds for run in runs).shown(0)} s."
         f" {SPREAD}.",

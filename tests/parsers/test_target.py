@@ -115,7 +115,7 @@ def test_wordings_of_constants(wording: str, constant: str) -> None:
     ]
     assert bool(spans) == (is_number(constant) or is_time(constant))
     for first, last in spans:
-        assert (first, last) in asked.spans()[constant]
+        assert (first, last) in asked.spans_of(constant)
 
 
 @pytest.mark.parametrize("question", ["1998,200,300 people", "1,234,56 people"])

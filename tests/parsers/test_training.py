@@ -337,3 +337,24 @@ def test_a_failed_program_scores_nothing(small: KnowledgeBase) -> None:
     wrong = judge(gold, language.of_program(read("Count(Count(FindAll()))")), language)
     assert (wrong.right, wrong.published) == (False, False)
     assert wrong.error is not None and wrong.error.startswith("type")
+
+
+@pytest.mark.parametrize(("minutes", "epochs"), [(1, 2), (0.2, 1), (1.5, 3), (0, 5)])
+def test_no_epoch_begins_that_would_end_too_late(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], minutes: float,
+    epochs: int,
+) -> None:  # fmt: skip
+    """Epochs of 25 seconds each; the first is made in any case."""
+    from parsers import training
+
+    settings = quick("pointer", "kopl", "epochs=5", f"minutes={minutes}")
+    trainer = training.begin(
+        tmp_path / "run", settings, small, small_examples[:8], small_examples[:2]
+    )
+    clock = SimpleNamespace(monotonic=lambda: 25.0 * trainer.progress.epoch)
+    monkeypatch.setattr(training, "time", clock)
+    assert trainer.run()
+    assert trainer.progress.epoch == epochs
+    told = "stopped, as another epoch would end after" in capsys.readouterr().out
+    assert told == (epochs < 5)
