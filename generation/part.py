@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from kopl.cli import version
 from kopl.example import Example
 
 
-class Part:
+class Part(Unfinished):
     """The unfinished file of a run: ``kept`` questions so far, ``block`` is to be made next.
 
     ``statistics`` are those of the questions that are kept. Raises WriteError where nothing can be
@@ -31,27 +31,17 @@ class Part:
         self.block = plan.shard[0]
         self.statistics = Statistics(bound=ANSWERS)
         self._unseen = Unseen()
-        self._file = Unfinished(output, _about(plan, kb), "questions", resume=resume)
-        if self._file.state is None:
-            self._file.begin()
+        super().__init__(output, _about(plan, kb), "questions", resume=resume)
+        if self.state is None:
+            self.begin()
         else:
-            self._go_on(self._file.state)
-
-    @property
-    def path(self) -> Path:
-        """Where the questions are as long as there are not all of them."""
-        return self._file.path
-
-    @property
-    def kept(self) -> int:
-        """The number of questions."""
-        return self._file.kept
+            self._go_on(self.state)
 
     def _go_on(self, state: dict[str, Any]) -> None:
         try:
             self.block, size = int(state["block"]), int(state["bytes"])
         except (ValueError, KeyError, TypeError, OverflowError) as error:
-            raise self._file.unreadable(error) from None
+            raise self.unreadable(error) from None
         kept = 0
         try:
             with open(self.path, "rb") as file:
@@ -70,7 +60,7 @@ class Part:
                 " ask for as many, or remove it",
                 source=str(self.path),
             )
-        self._file.begin(size, kept)
+        self.begin(size, kept)
 
     def add(self, next_block: int, lines: Sequence[Line]) -> int:
         """Write what is new of a block, as far as it is wanted; gives how many lines that are."""
@@ -80,29 +70,14 @@ class Part:
                 break
             if self._unseen.add(line.marks):
                 new.append(line)
-        self._file.append("".join(line.text + "\n" for line in new), len(new))
+        self.append("".join(line.text + "\n" for line in new), len(new))
         if self.kept < self.plan.count:
             # Else it may have more, for a run that goes on to a larger count.
             self.block = next_block
-        self._file.save(block=self.block, bytes=self._file.size)
+        self.save(block=self.block, bytes=self.size)
         for line in new:
             self.statistics.count(line.figures)
         return len(new)
-
-    def discard(self) -> None:
-        """Remove what there is of the run, and let nothing stand in the way of another one."""
-        self._file.discard()
-
-    def close(self) -> None:
-        """Close the file; it stays."""
-        self._file.close()
-
-    def finish(self, convert: Callable[[Path], None] | None = None) -> None:
-        """Let the file take its place, or what ``convert`` makes of it; then nothing is left.
-
-        When ``convert`` fails, all stays as it is, to be finished another time.
-        """
-        self._file.finish(convert)
 
 
 def _about(plan: Plan, kb: KnowledgeBase) -> dict[str, Any]:

@@ -56,7 +56,7 @@ class Kept:
         return True
 
 
-class Part:
+class Part(Unfinished):
     """The unfinished file of a run.
 
     ``kept`` queries so far; ``at`` is the number of the type that is under way, ``block`` the block
@@ -79,21 +79,11 @@ class Part:
         self.at = self.block = self.fruitless = self._begin = 0
         self.short: dict[str, int] = {}
         self.type = fresh()
-        self._file = Unfinished(output, about, "queries", resume=resume)
-        if self._file.state is None:
-            self._file.begin()
+        super().__init__(output, about, "queries", resume=resume)
+        if self.state is None:
+            self.begin()
         else:
-            self._go_on(self._file.state)
-
-    @property
-    def path(self) -> Path:
-        """Where the queries are as long as there are not all of them."""
-        return self._file.path
-
-    @property
-    def kept(self) -> int:
-        """The number of queries."""
-        return self._file.kept
+            self._go_on(self.state)
 
     def _go_on(self, state: dict[str, Any]) -> None:
         try:
@@ -103,7 +93,7 @@ class Part:
             )
             self.short = {str(name): int(count) for name, count in state["short"].items()}
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise self._file.unreadable(error) from None
+            raise self.unreadable(error) from None
         try:
             if self.path.stat().st_size < size:
                 raise ValueError("it is shorter than it was")
@@ -119,7 +109,7 @@ class Part:
                     raise ValueError("its lines do not end where they ended")
         except (OSError, ValueError, KoplError) as error:
             raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None
-        self._file.begin(size, kept)
+        self.begin(size, kept)
 
     def add(self, lines: Sequence[Line], wanted: int) -> int:
         """Write what may be kept of a block, up to ``wanted`` of the type; how many that are."""
@@ -129,37 +119,33 @@ class Part:
                 break
             if self.type.add(line.key, line.relations, line.anchors):
                 new.append(line)
-        self._file.append("".join(f"{line.key}\t{line.text}\n" for line in new), len(new))
+        self.append("".join(f"{line.key}\t{line.text}\n" for line in new), len(new))
         self.block += 1
         return len(new)
 
     def next_type(self) -> None:
         """Go on to the next type."""
-        self.at, self.block, self.fruitless, self._begin = self.at + 1, 0, 0, self._file.size
+        self.at, self.block, self.fruitless, self._begin = self.at + 1, 0, 0, self.size
         self.type = self._fresh()
 
-    def save(self) -> None:
+    def save_place(self) -> None:
         """Write down how far the run is."""
-        self._file.save(
+        self.save(
             type=self.at,
             block=self.block,
             fruitless=self.fruitless,
-            bytes=self._file.size,
+            bytes=self.size,
             begin=self._begin,
             kept=self.kept,
             short=self.short,
         )
 
-    def close(self) -> None:
-        """Close the file; it stays."""
-        self._file.close()
-
-    def finish(self, write: Callable[[Iterator[Sample]], None]) -> None:
+    def finish_with(self, write: Callable[[Iterator[Sample]], None]) -> None:
         """Give all queries to ``write``, and leave nothing else than what it makes of them.
 
         When it fails, all stays as it is, to be finished another time.
         """
-        self._file.finish(lambda path: write(_samples(path)))
+        self.finish(lambda path: write(_samples(path)))
 
 
 def _samples(path: Path) -> Iterator[Sample]:

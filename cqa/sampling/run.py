@@ -160,7 +160,7 @@ def run(
     finally:
         part.close()
     origin = Origin(name, plan) if format == "parquet" else None
-    part.finish(lambda samples: write_samples(target, samples, format, plan.split, origin))
+    part.finish_with(lambda samples: write_samples(target, samples, format, plan.split, origin))
     return report
 
 
@@ -251,7 +251,7 @@ def _put_together(
             # Blocks of the type that are not wanted any more.
             while waiting and waiting[0][0] == at:
                 waiting.popleft()
-        part.save()
+        part.save_place()
 
 
 def _about(plan: Plan, graph: Graph) -> dict[str, object]:

@@ -89,7 +89,7 @@ def run(
         failures = _ask_all(plan, model, part, total, report)
     except AskError as error:
         if not part.replies:
-            part.remove()
+            part.discard()
             raise
         raise AskError(f"{error}; {part.path} has {len(part.replies)} replies: {GO_ON}") from None
     except KeyboardInterrupt:
@@ -111,7 +111,7 @@ def run(
             len(failures), next(iter(failures.values())),
         )  # fmt: skip
     else:
-        part.remove()
+        part.discard()
     return report
 
 
@@ -211,14 +211,13 @@ def _batches(requests: Iterator[Request], size: int) -> Iterator[list[Request]]:
 # --- the replies of a run that is under way -----------------------------------------------------
 
 
-class _Part:
+class _Part(Unfinished):
     """The replies so far, in memory and in a file."""
 
     def __init__(self, output: Path, plan: Plan, model: Model, *, resume: bool) -> None:
         output = Path(os.path.realpath(output))  # what a link leads to is written, the link stays
         if output.exists() and not output.is_file():
             raise WriteError(f"{output}: cannot be written: it is no ordinary file")
-        self.output = output
         self.replies: dict[str, Reply] = {}
         self._lock = threading.Lock()
         prompt = json.dumps(plan.prompt.parts)
@@ -227,26 +226,21 @@ class _Part:
             "prompt": blake2b(prompt.encode(), digest_size=8).hexdigest(),
             **model.settings,
         }
-        self._file = Unfinished(output, about, "replies", resume=resume)
-        if self._file.state is not None:
-            self._file.begin(self._go_on(), len(self.replies))
+        super().__init__(output, about, "replies", resume=resume)
+        if self.state is not None:
+            self.begin(self._go_on(), len(self.replies))
         elif resume and output.exists():
             raise WriteError(
                 f"{output}: is complete; there is no stopped run to go on with. Without --resume"
                 " everything is asked anew"
             )
         else:
-            self._file.begin()
+            self.begin()
             try:
-                self._file.save()
+                self.save()
             except WriteError:
-                self._file.discard()
+                self.discard()
                 raise
-
-    @property
-    def path(self) -> Path:
-        """Where the replies are as long as there are not all of them."""
-        return self._file.path
 
     def _go_on(self) -> int:
         """Read the replies so far; gives the size of the file up to its last whole line."""
@@ -275,13 +269,5 @@ class _Part:
         """Note a reply; it is in the file when this returns."""
         item = {"key": request.key, "reply": reply.text} | ({"cut": True} if reply.cut else {})
         with self._lock:
-            self._file.append(json.dumps(item, ensure_ascii=False) + "\n", 1)
+            self.append(json.dumps(item, ensure_ascii=False) + "\n", 1)
             self.replies[request.key] = reply
-
-    def close(self) -> None:
-        """Close the file; it stays."""
-        self._file.close()
-
-    def remove(self) -> None:
-        """Forget the replies: the output was made of them."""
-        self._file.discard()
