@@ -31,7 +31,7 @@ log = logging.getLogger("kb")
 
 Reader = Callable[[Path, Problems | None], KnowledgeBase]
 
-# Readers by format; dumps and tables, which need options, are imported (kb.importing).
+# Readers by format; dumps and tables, which need options, are imported (kb.imports).
 READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines, "rdf": read_rdf}
 
 _DOCUMENT = re.compile(r'\{\s*"(?:concepts|entities)"\s*:')

@@ -13,7 +13,7 @@ from kopl.cli.common import positive, show_warnings
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase, Problems
-    from kb.importing import Report
+    from kb.imports.common import Report
 
 _FORMS = {".kopl": "snapshot", ".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
 _SHOWN = 5  # of the malformed lines that were left out
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     form = _form_of(arguments.out)
     _check(arguments)
     from kb import Problems, write_kqapro, write_lines, write_snapshot
-    from kb.importing import Report
+    from kb.imports.common import Report
 
     show_warnings()
     report, problems = Report(), Problems()
@@ -127,18 +127,18 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _read(arguments: argparse.Namespace, problems: Problems, report: Report) -> KnowledgeBase:
-    from kb.importing import read_labels
+    from kb.imports.common import read_labels
 
     labels: dict[str, str] = {}
     for file in arguments.labels:
         for id, label in read_labels(file):
             labels.setdefault(id, label)
     if arguments.form == "table":
-        from kb.tablemap import read_table_map
-        from kb.tables import read_tables
+        from kb.imports.factmap import read_fact_map
+        from kb.imports.facts import read_fact_tables
 
-        mapping = read_table_map(arguments.mapping) if arguments.mapping else None
-        return read_tables(
+        mapping = read_fact_map(arguments.mapping) if arguments.mapping else None
+        return read_fact_tables(
             arguments.files,
             problems,
             mapping=mapping,
@@ -146,7 +146,7 @@ def _read(arguments: argparse.Namespace, problems: Problems, report: Report) -> 
             skip_malformed=arguments.skip_malformed,
             report=report,
         )
-    from kb.wikidata import LANGUAGES, read_wikidata
+    from kb.imports.wikidata import LANGUAGES, read_wikidata
 
     languages: Sequence[str] = LANGUAGES
     if arguments.languages is not None:
@@ -169,7 +169,7 @@ def _read(arguments: argparse.Namespace, problems: Problems, report: Report) -> 
 
 def _ids(text: str | None, letter: str, option: str) -> list[str] | None:
     """The ids of an option: listed, or in a file."""
-    from kb.importing import is_id, read_ids
+    from kb.imports.common import is_id, read_ids
 
     if text is None:
         return None

@@ -17,10 +17,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import Builder, Date, KnowledgeBase, Quantity, ReadError, Year
-from kb.importing import Report
-from kb.snaks import snak_value
+from kb.imports.common import Report
+from kb.imports.snaks import snak_value
+from kb.imports.wikidata import read_wikidata
 from kb.valuetable import time_of_code
-from kb.wikidata import read_wikidata
 from tests.kb.strategies import document_of
 from tests.kb.wikidata_dumps import (
     ENTITIES,

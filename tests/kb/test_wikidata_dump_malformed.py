@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from kb import ReadError
-from kb.importing import Report
-from kb.wikidata import read_wikidata
+from kb.imports.common import Report
+from kb.imports.wikidata import read_wikidata
 from tests.kb.wikidata_dumps import (
     ENTITIES,
     amount,

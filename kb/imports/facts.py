@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue, raw_value
 from kb.errors import ReadError, ValueReadError
-from kb.importing import (
+from kb.imports.common import (
     HAS_CLASS,
     HAS_PARENT,
     USED,
@@ -20,27 +20,28 @@ from kb.importing import (
     table_rows,
     twice_readable,
 )
+from kb.imports.factmap import Column, FactMap, ValueType
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.stream import TextReader
-from kb.tablemap import Column, TableMap, ValueType
 from kb.values import NO_UNIT, Quantity, Value, read_quantity, read_time, read_year
 
 _DROPPED = "rows left out: an end is no node"
 _TEXT = ValueType("string")
 
 
-def read_tables(
+def read_fact_tables(
     paths: Path | str | Iterable[Path | str],
     problems: Problems | None = None,
     *,
-    mapping: TableMap | None = None,
+    mapping: FactMap | None = None,
     labels: Mapping[str, str] | None = None,
     skip_malformed: bool = False,
     report: Report | None = None,
 ) -> KnowledgeBase:
-    """The knowledge base in tables (plain, .gz, .bz2 or .xz); see `kb.tablemap` for the mapping.
+    """The knowledge base in tables of facts (plain, .gz, .bz2 or .xz), as the mapping says.
 
+    The mapping is described in `kb.imports.factmap`.
     Ids get the names that the mapping's label files, else ``labels``, have for them. A node that
     is below another one (by the mapping's relation for that) is a concept, and so is one that is
     used as a class and has no class itself. With class links the files are read twice. Memory
@@ -50,7 +51,7 @@ def read_tables(
     skipped and counted in ``report``.
     """
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
-    reader = _Reader(files, mapping or TableMap(), labels or {}, problems or Problems())
+    reader = _Reader(files, mapping or FactMap(), labels or {}, problems or Problems())
     reader.skip = skip_malformed
     reader.report = report if report is not None else Report()
     return reader.read()
@@ -74,7 +75,7 @@ class _Reader:
     report: Report
 
     def __init__(
-        self, files: list[Path], mapping: TableMap, labels: Mapping[str, str], problems: Problems
+        self, files: list[Path], mapping: FactMap, labels: Mapping[str, str], problems: Problems
     ) -> None:
         self._files, self._map, self._labels = files, mapping, labels
         self._problems = problems
@@ -235,7 +236,7 @@ class _Reader:
 class _Picker:
     """Finds the cells of a row by the mapping's columns."""
 
-    def __init__(self, mapping: TableMap, header: list[str] | None, source: str) -> None:
+    def __init__(self, mapping: FactMap, header: list[str] | None, source: str) -> None:
         self._header, self._source = header, source
         self._ends = tuple(map(self._at, (mapping.head, mapping.relation, mapping.tail)))
         self._pairs_from, self._keys = -1, list[tuple[str, int]]()

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kb import Builder, Date, KnowledgeBase, Quantity, ReadError, Year, load
-from kb.importing import Report, read_ids, read_labels
-from kb.tablemap import TableMap, ValueType, read_table_map
-from kb.tables import read_tables
+from kb.imports.common import Report, read_ids, read_labels
+from kb.imports.factmap import FactMap, ValueType, read_fact_map
+from kb.imports.facts import read_fact_tables
 from kopl.cli import main
 from tests.kb.strategies import document_of
 from tests.kb.wikidata_dumps import ENTITIES, array
@@ -101,8 +101,8 @@ def write(path: Path, text: str) -> Path:
 
 def test_a_table_with_a_mapping(folder: Path) -> None:
     report = Report()
-    mapping = read_table_map(folder / "map.json")
-    found = document_of(read_tables(folder / "facts.csv", mapping=mapping, report=report))
+    mapping = read_fact_map(folder / "map.json")
+    found = document_of(read_fact_tables(folder / "facts.csv", mapping=mapping, report=report))
     assert found == document_of(expected())
     assert report == {
         "rows": 13,
@@ -119,28 +119,28 @@ def test_a_table_with_a_mapping(folder: Path) -> None:
 def test_yaml_is_the_same(folder: Path) -> None:
     yaml = pytest.importorskip("yaml", reason="pip install pyyaml")
     write(folder / "map.yaml", yaml.safe_dump(MAPPING))
-    first, second = (read_table_map(folder / f"map.{ending}") for ending in ("json", "yaml"))
+    first, second = (read_fact_map(folder / f"map.{ending}") for ending in ("json", "yaml"))
     assert vars(first) | {"source": ""} == vars(second) | {"source": ""}
 
 
 def test_compressed_and_several_files(folder: Path) -> None:
-    mapping = read_table_map(folder / "map.json")
-    wanted = read_tables(folder / "facts.csv", mapping=mapping).fingerprint
+    mapping = read_fact_map(folder / "map.json")
+    wanted = read_fact_tables(folder / "facts.csv", mapping=mapping).fingerprint
     rows = ROWS.splitlines(keepends=True)
     (folder / "a.csv.gz").write_bytes(gzip.compress("".join(rows[:5]).encode()))
     (folder / "b.csv.bz2").write_bytes(bz2.compress("".join(rows[5:]).encode()))
     files = [folder / "a.csv.gz", folder / "b.csv.bz2"]
-    assert read_tables(files, mapping=mapping).fingerprint == wanted
+    assert read_fact_tables(files, mapping=mapping).fingerprint == wanted
 
 
 def test_without_a_mapping(tmp_path: Path) -> None:
-    kb = read_tables(write(tmp_path / "x.txt", "a,r,b,k,v,k,w\r\nb,r,c\r\n"))
+    kb = read_fact_tables(write(tmp_path / "x.txt", "a,r,b,k,v,k,w\r\nb,r,c\r\n"))
     assert [kb.name_of(node) for node in range(kb.node_count)] == ["a", "b", "c"]
     assert [(f.head, f.tail, f.qualifiers) for f in kb.facts()] == [
         ("a", "b", {"k": ["v", "w"]}),
         ("b", "c", {}),
     ]
-    kb = read_tables(tmp_path / "x.txt", labels={"a": "A  a", "r": "is by", "v": "V"})
+    kb = read_fact_tables(tmp_path / "x.txt", labels={"a": "A  a", "r": "is by", "v": "V"})
     assert kb.name_of(kb.node("a")) == "A a"
     fact = next(iter(kb.facts()))
     assert (fact.relation, fact.qualifiers) == ("is by", {"k": ["V", "w"]})
@@ -148,20 +148,20 @@ def test_without_a_mapping(tmp_path: Path) -> None:
 
 def test_tab_separated_lines_are_split_plainly(tmp_path: Path) -> None:
     path = write(tmp_path / "x.tsv", 'a"\tsays "so"\tb, c\tk\t"\n')
-    (fact,) = read_tables(path).facts()
+    (fact,) = read_fact_tables(path).facts()
     assert (fact.head, fact.relation, fact.tail) == ('a"', 'says "so"', "b, c")
     assert fact.qualifiers == {"k": ['"']}
     path = write(tmp_path / "y.txt", "a|r|b\n")
-    (fact,) = read_tables(path, mapping=TableMap(delimiter="|")).facts()
+    (fact,) = read_fact_tables(path, mapping=FactMap(delimiter="|")).facts()
     assert fact.tail == "b"
 
 
 def test_quoted_cells_over_several_lines(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", 'a,r,"b\r\nc"\r\n\r\n"d,e",r\r\n')
     with pytest.raises(ReadError, match="is missing; columns: 2") as caught:
-        read_tables(path)
+        read_fact_tables(path)
     assert caught.value.place == "line 4"
-    kb = read_tables(path, skip_malformed=True)
+    kb = read_fact_tables(path, skip_malformed=True)
     assert [kb.id_of(node) for node in range(2)] == ["a", "b\nc"]
     assert kb.name_of(1) == "b c"
 
@@ -179,24 +179,24 @@ def test_columns_by_name(tmp_path: Path) -> None:
         },
         "qualifiers": {"since": "year"},
     }
-    mapping = read_table_map(write(tmp_path / "map.json", json.dumps(fields)))
-    assert [(f.tail, f.qualifiers) for f in read_tables(path, mapping=mapping).facts()] == [
+    mapping = read_fact_map(write(tmp_path / "map.json", json.dumps(fields)))
+    assert [(f.tail, f.qualifiers) for f in read_fact_tables(path, mapping=mapping).facts()] == [
         ("b", {"since": [Year(2001)], "said by": ["me"]}),
         ("c", {}),
     ]
     write(path, table.replace("head", "year"))
     with pytest.raises(ReadError, match="no column 'head' in the header: year, tail, year"):
-        read_tables(path, mapping=mapping)
+        read_fact_tables(path, mapping=mapping)
     write(path, table.replace("tail", "head"))
     with pytest.raises(ReadError, match="twice column 'head'"):
-        read_tables(path, mapping=mapping)
+        read_fact_tables(path, mapping=mapping)
 
 
 def test_unlabelled_nodes_are_dropped_when_asked(folder: Path) -> None:
     fields = MAPPING | {"unlabelled": "drop", "qualifiers": {"*": "node", "P580": "date"}}
-    mapping = read_table_map(write(folder / "map.json", json.dumps(fields)))
+    mapping = read_fact_map(write(folder / "map.json", json.dumps(fields)))
     report = Report()
-    kb = read_tables(folder / "facts.csv", mapping=mapping, report=report)
+    kb = read_fact_tables(folder / "facts.csv", mapping=mapping, report=report)
     assert {kb.id_of(node) for node in range(kb.node_count)} == {"Q1", "Q2", "Q100", "Q101"}
     assert {fact.relation for fact in kb.facts()} == {"capital"}
     assert [f.qualifiers for f in kb.attributes(kb.node("Q1"))] == [{}]  # 2023 is no node
@@ -208,7 +208,7 @@ def test_unlabelled_nodes_are_dropped_when_asked(folder: Path) -> None:
 def test_one_that_is_a_class_by_mistake_stays_an_entity(tmp_path: Path) -> None:
     path = write(tmp_path / "x.csv", "ship,is a,oslo\noslo,is a,city\n")
     report = Report()
-    kb = read_tables(path, mapping=TableMap(instance_of="is a"), report=report)
+    kb = read_fact_tables(path, mapping=FactMap(instance_of="is a"), report=report)
     assert kb.is_entity(kb.node("oslo")) and not kb.is_entity(kb.node("city"))
     assert kb.concepts_of(kb.node("ship")) == []
     assert report["class links left out: the class is an entity"] == 1
@@ -229,7 +229,7 @@ def test_what_the_csv_module_writes(
     for head, relation, tail, pairs in rows:
         writer.writerow([head, relation, tail, *(cell for pair in pairs for cell in pair)])
     path = write(tmp_path_factory.mktemp("csv") / "x.csv", text.getvalue())
-    kb = read_tables(path)
+    kb = read_fact_tables(path)
 
     def plain(cell: str) -> str:
         return cell.replace("\r\n", "\n").replace("\r", "\n")
@@ -267,7 +267,7 @@ def test_what_the_csv_module_writes(
     ],
 )
 def test_a_bad_row(tmp_path: Path, row: str, message: str) -> None:
-    mapping = TableMap(
+    mapping = FactMap(
         instance_of="is a",
         attributes={
             "size": ValueType("quantity"),
@@ -278,10 +278,10 @@ def test_a_bad_row(tmp_path: Path, row: str, message: str) -> None:
     )
     path = write(tmp_path / "x.csv", f"a,r,b\n{row}\nc,r,d\n")
     with pytest.raises(ReadError, match=message) as caught:
-        read_tables(path, mapping=mapping)
+        read_fact_tables(path, mapping=mapping)
     assert (caught.value.place, caught.value.source) == ("line 2", str(path))
     report = Report()
-    kb = read_tables(path, mapping=mapping, skip_malformed=True, report=report)
+    kb = read_fact_tables(path, mapping=mapping, skip_malformed=True, report=report)
     assert {fact.head for fact in kb.facts()} == {"a", "c"}
     assert report["rows left out: malformed"] == 1
 
@@ -290,21 +290,21 @@ def test_a_bad_row(tmp_path: Path, row: str, message: str) -> None:
 def test_wrong_quoting(tmp_path: Path, row: str) -> None:
     path = write(tmp_path / "x.csv", f'a,r,"b\nb"\n{row}\n')
     with pytest.raises(ReadError, match="not CSV") as caught:
-        read_tables(path)
+        read_fact_tables(path)
     assert caught.value.place == "line 3"
 
 
 def test_what_is_no_table(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="there are no facts"):
-        read_tables(write(tmp_path / "x.csv", "\n\n"))
+        read_fact_tables(write(tmp_path / "x.csv", "\n\n"))
     with pytest.raises(ReadError, match="folder"):
-        read_tables(tmp_path, mapping=TableMap(instance_of="is a"))
+        read_fact_tables(tmp_path, mapping=FactMap(instance_of="is a"))
     with pytest.raises(ReadError, match="not UTF-8"):
         (tmp_path / "x.csv").write_bytes(b"a,r,\xff\n")
-        read_tables(tmp_path / "x.csv")
+        read_fact_tables(tmp_path / "x.csv")
     path = write(tmp_path / "x.csv", "thing,r,b\n")
     with pytest.raises(ReadError, match="'thing' is the id of an entity"):
-        read_tables(path, mapping=TableMap(default_concept="thing"))
+        read_fact_tables(path, mapping=FactMap(default_concept="thing"))
 
 
 @pytest.mark.parametrize(
@@ -334,7 +334,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
 def test_a_wrong_mapping(tmp_path: Path, fields: Any, message: str) -> None:
     path = write(tmp_path / "map.json", json.dumps(fields))
     with pytest.raises(ReadError) as caught:
-        read_table_map(path)
+        read_fact_map(path)
     assert message in str(caught.value)
 
 
@@ -351,7 +351,7 @@ def test_a_mapping_that_is_not_read(tmp_path: Path, name: str, text: str, messag
     if name.endswith("yaml"):
         pytest.importorskip("yaml", reason="pip install pyyaml")
     with pytest.raises(ReadError, match=message):
-        read_table_map(write(tmp_path / name, text))
+        read_fact_map(write(tmp_path / name, text))
 
 
 # --- label files and lists of ids ------------------------------------------------------------
@@ -480,9 +480,9 @@ def test_wd50k(kopl_data: Path, tmp_path: Path) -> None:
         },
         "relation_labels": str(data / "relation_labels.json"),
     }
-    mapping = read_table_map(write(tmp_path / "map.json", json.dumps(fields)))
+    mapping = read_fact_map(write(tmp_path / "map.json", json.dumps(fields)))
     report = Report()
-    kb = read_tables([data / "test.txt", data / "valid.txt"], mapping=mapping, report=report)
+    kb = read_fact_tables([data / "test.txt", data / "valid.txt"], mapping=mapping, report=report)
     lines = [
         line.split(",")
         for name in ("test.txt", "valid.txt")

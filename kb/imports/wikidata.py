@@ -10,7 +10,7 @@ from typing import Any
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
 from kb.errors import ReadError
-from kb.importing import (
+from kb.imports.common import (
     HAS_CLASS,
     HAS_PARENT,
     USED,
@@ -20,8 +20,8 @@ from kb.importing import (
     malformed,
     twice_readable,
 )
+from kb.imports.snaks import NO_VALUE, Amount, Item, LeftOut, SnakValue, snak_value
 from kb.problems import Problems
-from kb.snaks import NO_VALUE, Amount, Item, LeftOut, SnakValue, snak_value
 from kb.store import KnowledgeBase, normalise_name
 from kb.stream import TextReader
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from kb.errors import ReadError
-from kb.importing import read_labels
+from kb.imports.common import read_labels
 from kb.stream import TextReader
 
 Column = int | str
@@ -45,7 +45,7 @@ class ValueType:
 
 
 @dataclass(frozen=True)
-class TableMap:
+class FactMap:
     """What the columns and relations of a table are; see the module's text."""
 
     source: str = ""
@@ -72,7 +72,7 @@ class TableMap:
         return delimiter, delimiter != "\t" if self.quoted is None else self.quoted
 
 
-def read_table_map(path: Path | str) -> TableMap:
+def read_fact_map(path: Path | str) -> FactMap:
     """The mapping in a file of JSON, or YAML by its ending, with its label files read.
 
     Raises ReadError with the field for what is not as it should be.
@@ -85,7 +85,7 @@ def read_table_map(path: Path | str) -> TableMap:
             if name not in columns.content:
                 raise columns.wrong(name, "a column is missing here")
     qualifiers = columns.content.get("qualifiers", None if columns.content else 4)
-    mapping = TableMap(
+    mapping = FactMap(
         source=str(path),
         delimiter=fields.text("delimiter") or None,
         quoted=fields.flag("quoted"),

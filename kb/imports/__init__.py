@@ -1,0 +1,1 @@
+"""Knowledge bases made from other people's files: tables, and dumps of Wikidata."""
