@@ -79,7 +79,7 @@ def write_run(folder: Path, model: Model, description: Description) -> None:
 def read_run(folder: Path) -> tuple[Settings, Description]:
     """The settings and description of a run; raises CheckpointError when it is none."""
     if not folder.is_dir():
-        raise CheckpointError(f"{folder}: there is no such run; train one with 'python train.py'")
+        raise CheckpointError(f"{folder}: there is no such run; train one with 'kopl train'")
     try:
         settings = Settings.from_json((folder / "settings.json").read_text("utf-8"))
         found: dict[str, Any] = json.loads((folder / "parser.json").read_text("utf-8"))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
@@ -14,6 +17,8 @@ if TYPE_CHECKING:
     from parsers.parser import Answer
 
 NEEDS_TORCH = "this needs the packages of the extra 'train': pip install -e '.[train]'"
+# What modules of this package import at their top.
+_TRAIN_PACKAGES = ("torch", "safetensors")
 
 # How many strings of an answer a person is shown.
 MOST = 20
@@ -48,12 +53,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command: 0 when the first program has one answer."""
-    try:
+    with torch_is_needed():
         from parsers.parser import Parser
-    except ImportError as error:
-        if error.name not in ("torch", "safetensors"):
-            raise
-        raise KoplError(NEEDS_TORCH) from None
     parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
     answers = parser.ask(
         arguments.question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
@@ -80,6 +81,20 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if answers and answers[0].text is not None else 1
 
 
+@contextmanager
+def torch_is_needed() -> Iterator[None]:
+    """Around imports of modules that use torch; raises KoplError that says what to install."""
+    # Threads that wait should soon sleep: spinning makes a busy machine many times slower. It must
+    # be said before torch is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _TRAIN_PACKAGES:
+            raise
+        raise KoplError(NEEDS_TORCH) from None
+
+
 def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     """What must be known of the confidence, or nothing."""
     from parsers.scoring_confidence import Decoding
@@ -88,7 +103,7 @@ def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     kind = Decoding(1, not arguments.unconstrained, arguments.guided).kind
     options = " --unconstrained" if arguments.unconstrained else ""
     options += " --execution-guided" if arguments.guided else ""
-    command = f"'python eval.py {arguments.folder}{options}'"
+    command = f"'kopl eval {arguments.folder}{options}'"
     if answer.is_moved:
         return "not calibrated: the run was trained on another knowledge base"
     if temperature is None:

@@ -92,7 +92,7 @@ class Comparison:
         ]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything as plain numbers: what ``eval.py --json`` prints."""
+        """Everything as plain numbers: what ``kopl eval --json`` prints."""
         return {
             "data": self.data,
             "intervals": INTERVAL,

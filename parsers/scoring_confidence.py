@@ -214,7 +214,7 @@ def _read(run: Path) -> dict[str, Temperature]:
         weights = found["weights"]
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise CalibrationError(
-            f"{path}: damaged ({error}); delete it, eval.py writes it again"
+            f"{path}: damaged ({error}); delete it, kopl eval writes it again"
         ) from None
     return kept if weights == _fingerprint(run) else {}
 

@@ -27,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "split": ("generation.command_split", "split a question set into train, valid and test"),
     "data": ("generation.command_data", "convert and check question sets"),
     "paraphrase": ("generation.command_paraphrase", "paraphrase questions, by people or a model"),
+    "train": ("parsers.command_train", "generate questions, train a parser on them and score it"),
+    "eval": ("parsers.command_eval", "score trained parsers and compare them"),
     "ask": ("parsers.command", "answer a question with a trained parser"),
     "cqa": ("cqa.command", "logical queries over incomplete graphs"),
 }
@@ -103,12 +105,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
-def entry() -> None:
-    """The console script."""
+def entry(*command: str) -> None:
+    """The console script; with a command, a script that does only this one."""
     # So that what is under way closes its files and takes its temporary folders with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        sys.exit(main())
+        sys.exit(main([*command, *sys.argv[1:]]))
     except ImportError as error:
         print(f"kopl: {error}", file=sys.stderr)
         sys.exit(2)

@@ -126,7 +126,7 @@ def test_the_command(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert answer.startswith("answer: 323802 square kilometre  (") and "% confident" in answer
     assert program == 'program: QueryAttr(Find("Norway"), "area")'
     assert first == "#0\tFind('Norway')\t1\tNorway"
-    assert "not calibrated; 'python eval.py" in errors and "--execution-guided" in errors
+    assert "not calibrated; 'kopl eval" in errors and "--execution-guided" in errors
     write_temperature(run, Temperature(2.0, "log-odds", Decoding().kind, 9, 4))
     assert main(["ask", "--run", str(run), QUESTION]) == 0
     assert "calibrated for another choice" in capsys.readouterr().err
@@ -217,16 +217,13 @@ def test_a_run_that_cannot_be_written_into_is_scored_all_the_same(
     ],
 )
 def test_wrong_usage(
-    run: Path, arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    import eval as script
-
+    run: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     (run / "empty.jsonl").write_text("")
     given = [argument.replace("{run}", str(run)) for argument in arguments]
-    monkeypatch.setattr(sys, "argv", ["eval.py", str(run), *given])
-    with pytest.raises((KoplError, SystemExit)) as caught:
-        script.main()
-    told = str(caught.value) if isinstance(caught.value, KoplError) else capsys.readouterr().err
-    assert message in told
+    try:
+        status = main(["eval", str(run), *given])
+    except SystemExit as stopped:  # by argparse
+        status = int(stopped.code or 0)
+    assert status == 2 and message in capsys.readouterr().err
     assert not (run / "calibration.json").exists()

@@ -94,6 +94,8 @@ def test_interrupted_and_resumed(torch: Any, tmp_path: Path, trained: Path,
         (["train.py", "--set", "model=rnn", "--set", "glove=none"], "cannot be opened"),
         (["train.py", "--set", "train=none", "--set", "valid=none"], "cannot be opened"),
         (["eval.py", "none"], "no such run"),
+        (["-m", "kopl", "train", "--resume", "none"], "no such run"),
+        (["-m", "kopl", "eval", "none"], "no such run"),
         (["-m", "kopl", "ask", "--run", "none", "why?"], "no such run"),
     ],
 )
@@ -109,7 +111,7 @@ def test_too_few_questions_leave_nothing_behind(
     data, run = tmp_path / "data.jsonl", tmp_path / "run"
     write_examples(data, small_examples[:2])
     done = script("train.py", "--set", f"data={data}", "--set", f"output={run}")
-    assert done.returncode == 1 and "2 questions are too few to split" in done.stderr
+    assert done.returncode == 2 and "2 questions are too few to split" in done.stderr
     assert not run.exists() or not any(run.iterdir())
 
 
@@ -123,7 +125,7 @@ def test_resuming_on_another_knowledge_base_advises_what_train_py_can_do(
     for part in ("train", "valid"):
         write_examples(run / f"{part}.jsonl", small_examples)
     done = script("train.py", "--resume", str(run))
-    assert done.returncode == 1 and "began with another knowledge base" in done.stderr
+    assert done.returncode == 2 and "began with another knowledge base" in done.stderr
     assert "--new-kb" not in done.stderr
 
 

@@ -1,0 +1,117 @@
+"""``kopl eval``: score trained parsers.
+
+Prints execution accuracy as in Tables 5 and 9 of the paper and by program length, how far the
+predictions get, calibration, and, of several runs, their paired differences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from kb import KnowledgeBase
+from kb.errors import KoplError
+from kopl.cli.common import positive
+from parsers.command import torch_is_needed
+
+GUIDED_BEAMS = 4
+ERRORS = 30
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "runs", type=Path, nargs="+", metavar="RUN", help="the folders of trained runs"
+    )
+    parser.add_argument("--data", type=Path, metavar="FILE", help="examples (JSON lines or list)")
+    parser.add_argument("--kb", metavar="KB", help="where the runs' knowledge base is now")
+    parser.add_argument(
+        "--new-kb", action="store_true",
+        help="--kb may be one that the runs were not trained on; its schema goes by its names",
+    )  # fmt: skip
+    parser.add_argument(
+        "--split", choices=("train", "valid", "test"), default="test",
+        help="which of the run's own questions, when no --data is given (default: test)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--beams", type=positive, metavar="N",
+        help=f"default: 1 (greedy), with --execution-guided {GUIDED_BEAMS}",
+    )  # fmt: skip
+    parser.add_argument(
+        "--unconstrained", action="store_true", help="let the model write what may not be a program"
+    )
+    parser.add_argument(
+        "--execution-guided", action="store_true",
+        help="of the beam, take the first program that has exactly one answer",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
+    parser.add_argument("--predictions", type=Path, metavar="FILE", help="write JSON lines")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at")
+    parser.add_argument(
+        "--errors", type=positive, default=ERRORS, metavar="N",
+        help=f"how many errors of each run --html shows (default: {ERRORS})",
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command: 0 when all runs are scored."""
+    beams = arguments.beams or (GUIDED_BEAMS if arguments.execution_guided else 1)
+    if arguments.execution_guided and beams == 1:
+        raise KoplError("--execution-guided chooses among several programs; give --beams 2 or more")
+    if arguments.new_kb and not (arguments.kb and arguments.data):
+        raise KoplError(
+            "--new-kb needs the other knowledge base (--kb) and questions on it (--data)"
+        )
+    if arguments.data:
+        files = [arguments.data] * len(arguments.runs)
+    else:
+        files = [run / f"{arguments.split}.jsonl" for run in arguments.runs]
+    score(
+        arguments.runs, files, kb=arguments.kb, beams=beams,
+        constrained=not arguments.unconstrained, guided=arguments.execution_guided,
+        json_output=arguments.json, predictions=arguments.predictions, html=arguments.html,
+        errors=arguments.errors, new_kb=arguments.new_kb,
+    )  # fmt: skip
+    return 0
+
+
+def score(
+    runs: Path | Sequence[Path], data: Path | Sequence[Path], *,
+    kb: KnowledgeBase | str | None = None, beams: int = 1, constrained: bool = True,
+    guided: bool = False, json_output: bool = False, predictions: Path | None = None,
+    html: Path | None = None, errors: int = ERRORS, new_kb: bool = False,
+) -> None:  # fmt: skip
+    """Evaluate the best networks of runs, each on its file of examples; print and write it all.
+
+    Raises KoplError for runs, examples or outputs that are wrong, before anything is computed.
+    """
+    with torch_is_needed():
+        from parsers.report import write_predictions
+        from parsers.report_html import write_html
+        from parsers.report_runs import check_output, compare
+        from parsers.report_tables import print_report
+        from parsers.scoring_confidence import Decoding
+    folders = [runs] if isinstance(runs, Path) else list(runs)
+    files = [data] if isinstance(data, Path) else list(data)
+    for path in (predictions, html):
+        if path:
+            check_output(path, files)
+    decoding = Decoding(beams, constrained, guided)
+    comparison, shown = compare(
+        folders,
+        files,
+        kb=kb,
+        decoding=decoding,
+        errors=errors if html else 0,
+        new_kb=new_kb,
+    )
+    if predictions:
+        write_predictions(predictions, comparison)
+    if html:
+        write_html(html, comparison, shown)
+    if json_output:
+        print(json.dumps(comparison.to_json(), ensure_ascii=False))
+    else:
+        print_report(comparison)

@@ -1,0 +1,132 @@
+"""``kopl train``: generate questions, train a parser on them and score it.
+
+Without options: questions over the bundled knowledge base, a small network on two CPU cores in a
+few minutes, scored on held-out questions by executing its programs. On several devices:
+``torchrun --nproc-per-node N train.py …`` or ``accelerate launch train.py …``; from an installed
+package ``-m kopl train`` stands for ``train.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from pathlib import Path
+
+from kb import KnowledgeBase, load
+from kb.errors import KoplError
+from kopl.example import Example, read_examples, write_examples
+from parsers.command import torch_is_needed
+from parsers.command_eval import score
+from parsers.settings import Settings, read_settings
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--config", type=Path, help="a YAML file (default: configs/default.yaml)")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting"
+    )
+    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with an unfinished run")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the settings, prepare the data, train, evaluate: 0, or 130 when a signal stopped it."""
+    if arguments.resume and (arguments.config or arguments.set):
+        raise KoplError(
+            "--resume goes on with the settings of the run; leave out --config and --set"
+        )
+    with torch_is_needed():
+        import torch
+
+        from parsers import training
+        from parsers.checkpoint import read_run
+        from parsers.recombination import recombined
+        from parsers.world import World
+
+    begin = time.monotonic()
+    if arguments.resume:
+        folder = arguments.resume
+        settings = read_run(folder)[0]
+    else:
+        settings = read_settings(
+            arguments.config or ROOT / "configs" / "default.yaml", arguments.set
+        )
+    torch.set_num_threads(settings.threads)
+    world = World.of(settings)
+    try:
+        if not arguments.resume:
+            training.check(settings)
+        kb = load(settings.kb)
+        if not arguments.resume:
+            folder = world.first(lambda: free_folder(Path(settings.output)))
+            world.say(f"run: {folder}")
+            world.first(lambda: make_data(kb, settings, folder))
+        train, valid = (
+            list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
+        )
+        valid = valid[: settings.training.validation]
+        if wanted := round(settings.training.recombined * len(train)):
+            longer = list(recombined(train, wanted, settings.seed))
+            world.say(f"recombined: {len(longer)} questions made of the training part")
+            train += longer
+        if arguments.resume:
+            trainer = training.go_on(folder, kb, train, valid, world)
+        else:
+            trainer = training.begin(folder, settings, kb, train, valid, world)
+        finished = trainer.run()
+    finally:
+        world.close()
+    if finished and world.main:
+        score(folder, folder / "test.jsonl", json_output=False, kb=kb)
+        print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
+    return 0 if finished else 130
+
+
+def free_folder(wanted: Path) -> Path:
+    """The folder, or with a number behind it when there is a run in it already."""
+    folder, number = wanted, 2
+    while folder.exists() and any(folder.iterdir()):
+        folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+    return folder
+
+
+def make_data(kb: KnowledgeBase, settings: Settings, folder: Path) -> None:
+    """Write train, valid and test questions into the run: generated, or split from a file."""
+    from generation.splits import split
+
+    if settings.train:
+        given = (settings.train, settings.valid, settings.test or settings.valid)
+        parts = [list(read_examples(path)) for path in given]
+        if not settings.test:
+            print("no test questions are set: the validation questions are scored")
+    else:
+        examples = (
+            list(read_examples(settings.data)) if settings.data else generated(kb, settings, folder)
+        )
+        parts = list(split(examples, settings.seed))
+    named = dict(zip(("train", "valid", "test"), parts, strict=True))
+    for name, part in named.items():
+        if not part:  # before anything is written
+            total = sum(map(len, parts))
+            raise KoplError(f"{total} questions are too few to split; the {name} part is empty")
+    for name, part in named.items():
+        print(f"{name}: {write_examples(folder / f'{name}.jsonl', part)} questions")
+
+
+def generated(kb: KnowledgeBase, settings: Settings, folder: Path) -> list[Example]:
+    """New questions over the knowledge base, made by all cores."""
+    from generation.blocks import SIZE, Options
+    from generation.run import Plan, run
+
+    # Parsers learn programs: no queries are needed, and not the deepest questions.
+    options = Options(levels=7, sparql=False)
+    plan = Plan(settings.kb, settings.questions, settings.seed, options)
+    made = folder / "questions.jsonl"
+    workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
+    run(plan, made, workers=workers, kb=kb)
+    examples = list(read_examples(made))
+    made.unlink()
+    return examples
