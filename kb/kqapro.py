@@ -39,7 +39,10 @@ def read_kqapro(path: Path | str, problems: Problems | None = None) -> Knowledge
                 raise stream.fail(f"{section} must be an object of nodes by id")
             read = reader.concept if section == "concepts" else reader.entity
             for id in stream.members():
-                read(id, stream.value(), f"{section}/{id}")
+                node, place = stream.value(), f"{section}/{id}"
+                if stream.twice:
+                    problems.field_twice(place, stream.twice)
+                read(id, node, place)
         stream.end()
         for section in ("concepts", "entities"):
             if section not in seen:

@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 from kb.assemble import Assembler
+from kb.jsontext import JsonDecoder
 from kb.problems import Problems
 from kb.progress import ProgressBar
 from kb.records import SPELLINGS, Ends, NodeReader, node_json, nodes_of
@@ -25,14 +26,14 @@ def read_lines(path: Path | str, problems: Problems | None = None) -> KnowledgeB
     """
     problems = problems or Problems(source=str(path))
     assembler = Assembler(problems)
-    reader = NodeReader(assembler)
+    reader, decoder = NodeReader(assembler), JsonDecoder()
     with TextReader(Path(path)) as text:
         for number, line in enumerate(text.lines(), 1):
             place = f"line {number}"
             if not line.strip():
                 continue
             try:
-                node = json.loads(line)
+                node = decoder.decode(line)
             except (ValueError, RecursionError) as error:
                 problems.error("not-json", place, f"the line is not JSON ({error})")
                 continue
@@ -42,6 +43,8 @@ def read_lines(path: Path | str, problems: Problems | None = None) -> KnowledgeB
                     "wrong-type", place, 'expected an object with an "id" that is a text'
                 )
                 continue
+            if decoder.twice:
+                problems.field_twice(f"{place} ({id})", decoder.twice)
             kind = node.get("kind")
             if kind not in ("entity", "concept"):
                 problems.error(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from kb.errors import ReadError
+from kb.jsontext import FIELD_TWICE
 
 Severity = Literal["error", "warning"]
 
@@ -42,6 +43,10 @@ class Problems:
         if not self.keep_going:
             raise ReadError(message, place=place, source=self.source)
         self._add(Problem("error", code, place, message))
+
+    def field_twice(self, place: str, field: str) -> None:
+        """Note an error: an object of JSON has a field twice, of which only one could be kept."""
+        self.error("duplicate-field", f"{place}/{field}", FIELD_TWICE)
 
     def warning(self, code: str, place: str, message: str) -> None:
         """Note something that was repaired or is kept as it is."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO, cast
 
 from kb.errors import ReadError, WriteError
+from kb.jsontext import JsonDecoder
 from kb.progress import ProgressBar
 
 CHUNK = 1 << 20
@@ -103,14 +104,19 @@ class TextReader:
 class JsonStream:
     """Reads one JSON document value by value, holding only what it is looking at.
 
-    Objects are walked with `members`; `value` decodes the value at hand whole.
+    Objects are walked with `members`; `value` decodes the value at hand whole. ``twice`` is the
+    place of a field that the last value had twice, or "".
     """
 
     def __init__(self, reader: TextReader) -> None:
         self._reader = reader
         self._buffer, self._at, self._ended = "", 0, False
         self._lines, self._column = 1, 0  # of the buffer's first character
-        self._decoder = json.JSONDecoder()
+        self._decoder = JsonDecoder()
+
+    @property
+    def twice(self) -> str:
+        return self._decoder.twice
 
     def _more(self) -> bool:
         """Read on, forgetting what lies behind; False at the end of the file."""

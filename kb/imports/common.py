@@ -10,6 +10,7 @@ from typing import Any
 
 from kb.assemble import Assembler
 from kb.errors import ReadError
+from kb.jsontext import FIELD_TWICE
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.stream import JsonStream, TextReader
@@ -96,7 +97,7 @@ def read_labels(
         if suffixes & {".csv", ".tsv", ".txt"}:
             pairs = _table_labels(text, "\t" if ".tsv" in suffixes else ",")
         else:
-            pairs = _json_labels(JsonStream(text), id, label)
+            pairs = _json_labels(JsonStream(text), id, label, text.source)
         for found, name in pairs:
             if name := normalise_name(name):
                 yield found, name
@@ -113,11 +114,15 @@ def _table_labels(text: TextReader, delimiter: str) -> Iterator[tuple[str, str]]
         yield cells[0], cells[1]
 
 
-def _json_labels(stream: JsonStream, id: str | None, label: str) -> Iterator[tuple[str, str]]:
+def _json_labels(
+    stream: JsonStream, id: str | None, label: str, source: str
+) -> Iterator[tuple[str, str]]:
     if stream.peek() != "{":
         raise stream.fail("a file of labels is a JSON object, id to label, or ends in .csv or .tsv")
     for key in stream.members():
         value: Any = stream.value()
+        if stream.twice:
+            raise ReadError(FIELD_TWICE, place=f"{key}/{stream.twice}", source=source)
         found: Any = key
         if isinstance(value, dict):
             if id is not None:

@@ -29,6 +29,7 @@ from typing import Any, Literal, get_args
 
 from kb.errors import ReadError
 from kb.imports.common import read_labels
+from kb.jsontext import FIELD_TWICE, JsonDecoder
 from kb.stream import TextReader
 
 Column = int | str
@@ -149,13 +150,17 @@ def _content(path: Path) -> Any:
             what = getattr(error, "problem", None) or error
             raise ReadError(f"not YAML: {what}", place=place, source=str(path)) from None
     try:
-        return json.loads(text)
+        decoder = JsonDecoder()
+        content = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise ReadError(
             f"not JSON: {error.msg}", place=f"line {error.lineno}", source=str(path)
         ) from None
     except (ValueError, RecursionError) as error:
         raise ReadError(f"not JSON of this kind: {error}", source=str(path)) from None
+    if decoder.twice:
+        raise ReadError(FIELD_TWICE, place=decoder.twice, source=str(path))
+    return content
 
 
 class _Fields:

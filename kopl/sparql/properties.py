@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from kb.errors import KoplError, ReadError
+from kb.jsontext import FIELD_TWICE, JsonDecoder
 from kb.stream import read_text
 from kopl.sparql.errors import SparqlError
 
@@ -73,10 +74,13 @@ def read_properties(path: Path | str) -> dict[str, list[Property]]:
     """
     source = str(path)
     text = read_text(path)
+    decoder = JsonDecoder()
     try:
-        document = json.loads(text)
+        document = decoder.decode(text)
     except (json.JSONDecodeError, RecursionError) as error:
         raise ReadError(f"the file is not JSON: {error}", source=source) from None
+    if decoder.twice:
+        raise ReadError(FIELD_TWICE, place=decoder.twice, source=source)
     if not isinstance(document, dict):
         raise ReadError("an object of labels and property ids was expected", source=source)
     found = {text: _given(text, given, source) for text, given in document.items()}

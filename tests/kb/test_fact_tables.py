@@ -343,6 +343,11 @@ def test_a_wrong_mapping(tmp_path: Path, fields: Any, message: str) -> None:
     [
         ("map.json", '{"header":\n tru}', "line 2: not JSON"),
         ("map.json", "[" * 100_000, "not JSON of this kind"),
+        (
+            "map.json",
+            '{"columns": {"head": 1, "head": 2}}',
+            "columns/head: the field is there twice",
+        ),
         ("map.yaml", "a: [1\nb: 2\n", "not YAML"),
         ("map.yaml", "", "an object of fields"),
     ],
@@ -366,6 +371,7 @@ def test_label_files(tmp_path: Path) -> None:
         ("x.json", "[1]", "a file of labels"),
         ("x.json", '{"Q1": 5}', "the label of 'Q1' is not a text"),
         ("x.json", '{"Q1": "a"', "ends too early"),
+        ("x.json", '{"Q1": {"label": "a", "label": "b"}}', "Q1/label: the field is there twice"),
         ("x.tsv", "Q1\n", "two columns"),
     ):
         with pytest.raises(ReadError, match=message):

@@ -250,6 +250,7 @@ def test_wikidata_export_errors(capsys: OUT, tmp_path: Path, arguments: list[str
         (None, "cannot be read"),
         ("{", "not JSON"),
         ("[]", "an object"),
+        ('{"a": "P36", "b": "P1", "a": "P2"}', "a: the field is there twice"),
         ('{"a": "36"}', "'36' is no property"),
         ('{"a": 36}', '"P36"'),
         ('{"a": ["P1", "Time", "x"]}', '"P36"'),
