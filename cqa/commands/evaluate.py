@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 TIES = ("realistic", "optimistic", "pessimistic")
 BY = ("type", "group", "hardness")
 FORMATS = ("text", "csv", "markdown", "json")
-INPUT_FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
+INPUT_FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet", "query2box")
 PUBLISHED = ("efo1-qa", "efok-cqa", "fb15k-237", "fb15k-237+", "nell995+", "icews18+")
 
 
@@ -43,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         help="sampled queries with their answers: JSON lines, Parquet, or a folder of BetaE's"
-        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON",
+        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON; or queries whose answers the graph gives:"
+        " BetaE's pickle of queries alone, JSON lines of Query2box",
     )
     add_graph(parser)
     parser.add_argument(
@@ -122,7 +123,7 @@ def run(arguments: argparse.Namespace) -> int:
     with _target(arguments.output) as file, _telling(arguments.reasoner):
         found = evaluate(
             reasoner,
-            _opened(arguments),
+            _opened(arguments, graph),
             graph.entity_count,
             name=arguments.reasoner,
             ties=arguments.ties,
@@ -162,17 +163,18 @@ def _telling(reasoner: str) -> Iterator[None]:
         ) from error
 
 
-def _opened(arguments: argparse.Namespace) -> Iterator[Sample]:
+def _opened(arguments: argparse.Namespace, graph: Graph) -> Iterator[Sample]:
     """The queries of the arguments' file, at most so many of each type."""
     from cqa.evaluation.evaluation import limited
     from cqa.formats.samples import read_samples
     from kb.progress import ProgressBar
 
-    samples = read_samples(arguments.file, arguments.input_format, arguments.split)
+    samples = read_samples(arguments.file, arguments.input_format, arguments.split, graph)
     if arguments.most is not None:
         samples = limited(samples, arguments.most)
     # The other formats show how far their files are read while they are evaluated.
-    if next(Path(arguments.file).glob("*.pkl"), None) is None:
+    path = Path(arguments.file)
+    if path.suffix != ".pkl" and next(path.glob("*.pkl"), None) is None:
         yield from samples
         return
     held = list(samples)

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from cqa.hardness.hardness import Labels
+    from cqa.hardness.report import Report
     from cqa.sampling.sample import Sample
 
 # Listed here, as reading the arguments must not load what computes.
 REPORTS = ("text", "csv", "png")
-INPUT_FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
+INPUT_FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet", "query2box")
 PUBLISHED = ("fb15k-237", "nell995")
+NO_ANSWER = "no answer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file",
         metavar="FILE",
         help="sampled queries with their answers: JSON lines, Parquet, or a folder of BetaE's"
-        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON",
+        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON; or queries whose answers the graph gives:"
+        " BetaE's pickle of queries alone, JSON lines of Query2box",
     )
     add_graph(parser)
     parser.add_argument("--input-format", choices=INPUT_FORMATS,
@@ -43,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compat", choices=("paper",),
         help="unions as the published program has them: every branch must hold (default: each"
-        " disjunct by itself)",
+        " disjunct by itself); De Morgan's forms of them, such as 2u-DM, are skipped",
     )  # fmt: skip
     parser.add_argument("--easy", action="store_true", help="count easy answers, too")
     parser.add_argument("--report", choices=REPORTS, default="text", help="default: text")
@@ -68,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError("--report png needs a file: give -o FILE.png")
     graph = open_graph(arguments)
     hardness = Hardness(graph, arguments.split, arguments.compat)
-    samples = read_samples(arguments.file, arguments.input_format, arguments.split)
+    samples = read_samples(arguments.file, arguments.input_format, arguments.split, graph)
     found = Report(arguments.published)
     parts = labelled(samples, hardness, easy=arguments.easy)
     if arguments.labels is None:
@@ -80,10 +83,31 @@ def run(arguments: argparse.Namespace) -> int:
                 found.add(labels)
                 for line in label_lines(some, labels, arguments.easy):
                     file.write(json.dumps(line, ensure_ascii=False) + "\n")
-    if not found.counts:
+    if not found.counts and not found.skipped:
         raise KoplError(f"{arguments.file}: holds no queries of {arguments.split}")
     show(found, arguments)
+    _tell(found, arguments.compat)
     return 0
+
+
+def _tell(found: Report, compat: str | None) -> None:
+    """Say which queries were skipped, and of answers that the graph does not have."""
+    if found.skipped:
+        shown = ", ".join(f"{count:,} of {name}" for name, count in sorted(found.skipped.items()))
+        print(
+            f"kopl: {found.skipped.total():,} queries are skipped, as the published program skips"
+            f" De Morgan's forms: {shown}",
+            file=sys.stderr,
+        )
+    asked = sum(counter.total() for counter in found.counts.values())
+    strange = sum(counter[NO_ANSWER] for counter in found.counts.values())
+    # In the paper's mode an answer of a union may lack a branch; elsewhere each should be one.
+    if strange and compat is None:
+        print(
+            f"kopl: {strange:,} of {asked:,} answers in the file are no answers on this graph; the"
+            " queries do not fit it: give the graph and the --split that they were made on",
+            file=sys.stderr,
+        )
 
 
 def label_lines(samples: Sequence[Sample], labels: Labels, easy: bool) -> Iterator[dict[str, Any]]:
@@ -91,10 +115,12 @@ def label_lines(samples: Sequence[Sample], labels: Labels, easy: bool) -> Iterat
     from cqa.formats.json_lines import answers_of, to_object
 
     for number, sample in enumerate(samples):
+        if number in labels.skipped:
+            continue
         answers = answers_of(sample.full if easy else sample.hard)
         groups: dict[str, list[Any]] = {}
         for answer, kind in zip(answers, labels.of(number), strict=True):
-            groups.setdefault(kind.name if kind else "no answer", []).append(answer)
+            groups.setdefault(kind.name if kind else NO_ANSWER, []).append(answer)
         own = labels.types[number]
         yield {"type": own, "query": to_object(sample)["query"], "reduces_to": groups}
 

@@ -276,14 +276,17 @@ def reductions(graph: Graph, split: str = "test", compat: str | None = None) -> 
     """What tells for queries of a graph's split what their hard answers reduce to, for `evaluate`.
 
     The names are those of `cqa.hardness.hardness`; "no answer" is what the full graph does not
-    confirm.
+    confirm, "skipped" every answer of a query that the published program skips.
     """
     told = Hardness(graph, split, compat)
 
     def labels(samples: Sequence[Sample]) -> list[list[str]]:
         found = told.label([one.query for one in samples], [one.hard for one in samples])
         return [
-            ["no answer" if kind is None else kind.name for kind in found.of(at)]
+            [
+                kind.name if kind else "skipped" if at in found.skipped else "no answer"
+                for kind in found.of(at)
+            ]
             for at in range(len(samples))
         ]
 

@@ -4,7 +4,8 @@ A folder has ``{split}-queries.pkl``, a ``defaultdict(set)`` from structures suc
 ``('e', ('r', 'r'))`` to grounded tuples, and ``{split}-easy-answers.pkl`` and
 ``{split}-hard-answers.pkl``, ``defaultdict(set)`` from grounded tuples to entities; for train
 ``train-answers.pkl`` alone. Easy answers are there those that the full graph confirms; what it
-takes back stands in ``{split}-lost-answers.pkl``, where there is some.
+takes back stands in ``{split}-lost-answers.pkl``, where there is some. The queries alone, such as
+a published file, are read as well: their answers then come from a graph.
 
 A pickle can run any program when it is loaded; here only dictionaries, sets, tuples, lists, texts
 and numbers are built, and anything else is refused.
@@ -23,6 +24,9 @@ import numpy as np
 
 from cqa.errors import QueryError
 from cqa.formats.json_lines import read_answers
+from cqa.formats.unanswered import Answerer, type_name
+from cqa.graphs.graph import Graph
+from cqa.query import Query
 from cqa.sampling.sample import Sample, rows_without, sorted_rows
 from cqa.types import betae
 from cqa.types.tree import Tree
@@ -87,38 +91,74 @@ def _bytes(held: defaultdict[Any, set[Any]]) -> bytes:
     return stream.getvalue()
 
 
-def read_pickles(folder: Path, split: str) -> Iterator[Sample]:
+def read_pickles(path: Path, split: str, graph: Graph | None = None) -> Iterator[Sample]:
     """The queries of a split, by structure and query in sorted order.
 
-    Raises ReadError with file and query for what is no such pickle.
+    ``path`` is a folder, or one pickle of queries. Where there are queries alone their answers are
+    those of the graph. Raises ReadError with file and query for what is no such pickle, and for
+    queries alone without a graph.
     """
     names = files(split)
+    others = [file_name for name, file_name in names.items() if name != "queries"]
+    if not path.is_dir():
+        return _read_alone(path, split, graph)
+    if graph is not None and not any((path / file_name).exists() for file_name in others):
+        return _read_alone(path / names["queries"], split, graph)
+    return _read_folder(path, names)
+
+
+def _read_alone(file: Path, split: str, graph: Graph | None) -> Iterator[Sample]:
+    answerer = Answerer(graph, split, str(file))
+    for structure, query in _queries(_load(file), str(file)):
+        try:
+            sample = answerer.sample(query)
+            _check_kind(sample.query, structure)
+        except QueryError as error:
+            raise ReadError(str(error), place=repr(query), source=str(file)) from None
+        yield sample
+    answerer.finish()
+
+
+def _queries(held: dict[Any, Any], source: str) -> Iterator[tuple[Tree, Any]]:
+    """The types of a pickle and their queries, both sorted; raises ReadError for no type."""
+    for structure in sorted(held, key=repr):
+        try:
+            kind = betae.from_tuples(structure)
+        except QueryError as error:
+            raise ReadError(str(error), place=repr(structure), source=source) from None
+        for query in sorted(held[structure], key=repr):
+            yield kind, query
+
+
+def _check_kind(tree: Tree | Query, kind: Tree) -> None:
+    assert isinstance(tree, Tree)
+    if tree.formula != kind.formula:
+        raise QueryError(f"it is of the type {tree}, not {kind}")
+
+
+def _read_folder(folder: Path, names: dict[str, str]) -> Iterator[Sample]:
     held = {
         name: _load(folder / file_name)
         for name, file_name in names.items()
         if name != "lost-answers" or (folder / file_name).exists()
     }
     source = str(folder / names["queries"])
-    for structure in sorted(held["queries"], key=repr):
+    for kind, query in _queries(held["queries"], source):
         try:
-            kind = betae.from_tuples(structure)
-            found = betae.names(kind)
+            sample = _sample(query, kind, held)
+        except KeyError:
+            raise ReadError(
+                "the query has no answers", place=repr(query), source=str(folder)
+            ) from None
         except QueryError as error:
-            raise ReadError(str(error), place=repr(structure), source=source) from None
-        for query in sorted(held["queries"][structure], key=repr):
-            try:
-                yield _sample(query, kind, found[0] if found else kind.formula, held)
-            except KeyError:
-                raise ReadError("the query has no answers", place=repr(query), source=str(folder)
-                                ) from None  # fmt: skip
-            except QueryError as error:
-                raise ReadError(str(error), place=repr(query), source=source) from None
+            raise ReadError(str(error), place=repr(query), source=source) from None
+        yield sample
 
 
-def _sample(query: Any, kind: Tree, name: str, held: dict[str, Any]) -> Sample:
+def _sample(query: Any, kind: Tree, held: dict[str, Any]) -> Sample:
     tree = betae.from_tuples(query)
-    if tree.formula != kind.formula:
-        raise QueryError(f"it is of the type {tree}, not {kind}")
+    _check_kind(tree, kind)
+    name = type_name(kind)
 
     def rows(part: str) -> Any:
         return read_answers(sorted(held[part][query]), 1, part)

@@ -1,10 +1,11 @@
 """Files and folders of sampled queries, in any of the forms that others use.
 
 - "jsonl": JSON lines (`cqa.formats.json_lines`), what everything else here is made of;
-- "betae": a folder of BetaE's pickles (`cqa.formats.betae`);
+- "betae": a folder of BetaE's pickles, or its pickle of queries alone (`cqa.formats.betae`);
 - "efo1": a folder of EFO-1-QA's tables (`cqa.formats.efo1`);
 - "efok": a folder of EFOk-CQA's JSON (`cqa.formats.efok`);
-- "parquet": a folder with a data card, or one file that ends so (`cqa.formats.parquet`).
+- "parquet": a folder with a data card, or one file that ends so (`cqa.formats.parquet`);
+- "query2box": a file of Query2box's queries, which is only read (`cqa.formats.query2box`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from cqa.formats import efo1 as formats_efo1
 from cqa.formats import efok as formats_efok
 from cqa.formats import json_lines as formats_json
 from cqa.formats import parquet as formats_parquet
+from cqa.formats import query2box as formats_query2box
 from cqa.formats.parquet import Origin
+from cqa.graphs.graph import Graph
 from cqa.query import Query
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind, Sample
@@ -26,7 +29,10 @@ from kb.errors import KoplError, ReadError, WriteError
 from kb.packages import arrow_packages
 
 FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
+# What is read; the last one is not written.
+INPUT_FORMATS = (*FORMATS, "query2box")
 SPLITS = ("train", "valid", "test")
+PICKLES = (".pkl", ".pickle")
 
 
 def format_named(path: Path | str) -> str:
@@ -101,30 +107,38 @@ def write_samples(
 
 
 def read_samples(
-    path: Path | str, format: str | None = None, split: str = "test"
+    path: Path | str,
+    format: str | None = None,
+    split: str = "test",
+    graph: Graph | None = None,
 ) -> Iterator[Sample]:
     """The queries of a split; the format is found by what is there when it is None.
 
-    JSON lines, one Parquet file and EFO-1-QA's tables hold one split, whichever it is. Raises
-    ReadError, with file and place, for what cannot be read.
+    JSON lines, one Parquet file, one pickle and EFO-1-QA's tables hold one split, whichever it is.
+    Answers that are not in the files are those of the ``graph``. Raises ReadError, with file and
+    place, for what cannot be read, and for queries without answers when no graph is given.
     """
     path = Path(path)
-    if format is not None and format not in FORMATS:
-        raise KoplError(f"there is no format {format!r}; give one of {', '.join(FORMATS)}")
+    if format is not None and format not in INPUT_FORMATS:
+        raise KoplError(f"there is no format {format!r}; give one of {', '.join(INPUT_FORMATS)}")
     if not path.exists():
         raise ReadError("there is no such file or folder", source=str(path))
     format = format or _format_of(path, split)
+    if format == "betae" and path.suffix in PICKLES and path.is_file():
+        return formats_betae.read_pickles(path, split, graph)
     if is_folder(path, format) != path.is_dir():
         what = "a folder" if is_folder(path, format) else "a file"
         raise ReadError(f"{what} was expected for the format {format}", source=str(path))
     if format == "betae":
-        return formats_betae.read_pickles(path, split)
+        return formats_betae.read_pickles(path, split, graph)
     if format == "efo1":
         return formats_efo1.read_tables(path)
     if format == "efok":
         return formats_efok.read_objects(path, split)
     if format == "jsonl":
         return formats_json.read_lines(path)
+    if format == "query2box":
+        return formats_query2box.read_queries(path, graph, split)
     if path.is_dir():
         files = formats_parquet.split_files(path, split)
         if not files:
@@ -135,7 +149,10 @@ def read_samples(
 
 def _format_of(path: Path, split: str) -> str:
     if path.is_file():
-        return format_named(path)
+        if path.suffix in PICKLES:
+            return "betae"
+        named = format_named(path)
+        return "query2box" if named == "jsonl" and formats_query2box.looks_so(path) else named
     if (path / formats_efo1.TYPES).exists():
         return "efo1"
     if (path / formats_betae.files(split)["queries"]).exists():

@@ -13,7 +13,8 @@ missing links of one query's answers, without telling which.
 
 Corrected mode takes the disjuncts of a union one by one. ``compat="paper"`` does as the published
 program: every branch of a union has to hold, a branch that is known makes the union known, and an
-answer that some branch does not have is left out.
+answer that some branch does not have is left out. Unions in De Morgan's form, which that program
+skips, are skipped.
 """
 
 from __future__ import annotations
@@ -70,12 +71,14 @@ class Labels:
 
     ``codes`` has an array for each query, with a number for each answer: its place in ``kinds``, or
     -1 for what is no answer on the full graph (in the paper's mode: not of every branch).
-    ``types`` is the name of each query's own type.
+    ``types`` is the name of each query's own type. ``skipped`` are the places of the queries that
+    the published program skips; all of their codes are -1, and they are not counted.
     """
 
     types: list[str]
     kinds: list[Reduction]
     codes: list[Places]
+    skipped: frozenset[int] = frozenset()
 
     def of(self, query: int) -> list[Reduction | None]:
         """What each answer of a query reduces to."""
@@ -85,8 +88,9 @@ class Labels:
         """For each type the number of pairs by what they reduce to, None for no answer."""
         size = len(self.kinds) + 1
         rows: dict[str, list[Places]] = {}
-        for name, codes in zip(self.types, self.codes, strict=True):
-            rows.setdefault(name, []).append(codes)
+        for at, (name, codes) in enumerate(zip(self.types, self.codes, strict=True)):
+            if at not in self.skipped:
+                rows.setdefault(name, []).append(codes)
         found: dict[str, Counter[Reduction | None]] = {}
         for name, parts in rows.items():
             # What is no answer, -1, counts as the last.
@@ -136,17 +140,23 @@ class Hardness:
         kinds: dict[Reduction, int] = {}
         codes: list[Places] = [np.empty(0, np.int64)] * len(queries)
         types = [""] * len(queries)
+        skipped: list[int] = []
         for batch in batches(queries):
             name = _own_name(batch.template)
             width = 1 if isinstance(batch.template, Tree) else len(batch.template.free)
             rows = [self._rows(answers[at], width, at) for at in batch.own]
             owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
             self._check(batch)
+            if self._compat == "paper" and _is_skipped(batch.template):
+                skipped += batch.own
+                for at, own in zip(batch.own, rows, strict=True):
+                    codes[at], types[at] = np.full(len(own), NO_ANSWER), name
+                continue
             found = self._codes(batch, name, owners, np.concatenate(rows), kinds)
             ends = np.cumsum([len(row) for row in rows])[:-1]
             for at, part in zip(batch.own, np.split(found, ends), strict=True):
                 codes[at], types[at] = part, name
-        return Labels(types, list(kinds), codes)
+        return Labels(types, list(kinds), codes, frozenset(skipped))
 
     def _rows(self, given: Answers, width: int, at: int) -> Places:
         try:
@@ -239,6 +249,14 @@ def reducible(shape: Grounded, compat: str | None = None) -> list[Reduction]:
             found[kind.full, kind.name] = kind
     kinds = [kind for kind in found.values() if kind.name != TRIVIAL]
     return sorted(kinds, key=lambda kind: (kind.full, kind.order))
+
+
+def _is_skipped(template: Grounded) -> bool:
+    """Whether the published program skips a type: a union in De Morgan's form, as in 2u-DM."""
+    if not isinstance(template, Tree):
+        return False
+    tree = intersected(template) if operators(template) & set("uU") else template
+    return len(from_tree(tree).disjuncts) > 1
 
 
 _Way = tuple[Conjunction, tuple[Variable, ...], Callable[[Conjunction, int], Reduction]]

@@ -51,7 +51,10 @@ PUBLISHED: dict[str, dict[str, dict[str, float]]] = {
 
 
 class Report:
-    """Counts of pairs by type and by what they reduce to."""
+    """Counts of pairs by type and by what they reduce to.
+
+    ``skipped`` has the numbers of queries, by type, that the published program skips.
+    """
 
     def __init__(self, published: str | None = None) -> None:
         if published is not None and published not in PUBLISHED:
@@ -60,10 +63,12 @@ class Report:
             )
         self.published = PUBLISHED[published] if published else {}
         self.counts: dict[str, Counter[str]] = {}
+        self.skipped: Counter[str] = Counter()
         self._orders: dict[str, tuple[int, int, int, int, str]] = {}
 
     def add(self, labels: Labels) -> None:
         """Count the pairs of some queries."""
+        self.skipped.update(labels.types[at] for at in labels.skipped)
         for name, counter in labels.tally().items():
             own = self.counts.setdefault(name, Counter())
             for kind, number in counter.items():

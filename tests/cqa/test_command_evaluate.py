@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from cqa.commands import evaluate as command_evaluate
+from cqa.commands import hardness as command_hardness
 from cqa.evaluation import metrics
 from cqa.evaluation import tables as evaluation_tables
 from cqa.evaluation.files import read_evaluation
@@ -17,6 +18,7 @@ from cqa.evaluation.published import PUBLISHED
 from cqa.formats import samples as formats
 from cqa.formats.samples import write_samples
 from cqa.graphs.graph import Graph
+from cqa.hardness import report as hardness_report
 from cqa.sampling.sample import Sample
 from cqa.types.betae import BETAE
 from kb.errors import KoplError
@@ -177,4 +179,6 @@ def test_the_options_are_those_of_the_modules() -> None:
     assert command_evaluate.BY == evaluation_tables.BY
     assert set(command_evaluate.FORMATS) == {*evaluation_tables.FORMATS, "json"}
     assert tuple(PUBLISHED) == command_evaluate.PUBLISHED
-    assert command_evaluate.INPUT_FORMATS == formats.FORMATS
+    assert command_evaluate.INPUT_FORMATS == formats.INPUT_FORMATS
+    assert command_hardness.INPUT_FORMATS == formats.INPUT_FORMATS
+    assert command_hardness.NO_ANSWER == hardness_report.NO_ANSWER
