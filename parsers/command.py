@@ -14,7 +14,7 @@ from kb.errors import KoplError
 from kopl.cli.common import positive
 
 if TYPE_CHECKING:
-    from parsers.parser import Answer
+    from parsers.parser import Answer, Parser
 
 NEEDS_TORCH = "this needs the packages of the extra 'train': pip install -e '.[train]'"
 # What modules of this package import at their top.
@@ -48,7 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unconstrained", action="store_true", help="let the model write what may not be a program"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
-    parser.add_argument("question", metavar="QUESTION")
+    asked = parser.add_mutually_exclusive_group(required=True)
+    asked.add_argument(
+        "--questions", metavar="FILE",
+        help="ask every question of a file (JSON lines with 'question', or one JSON list), with"
+        " --json: one object for each, in their order",
+    )  # fmt: skip
+    asked.add_argument("question", metavar="QUESTION", nargs="?")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -56,10 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     with torch_is_needed():
         from parsers.parser import Parser
     parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
-    answers = parser.ask(
-        arguments.question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
-        beams=arguments.beams, constrained=not arguments.unconstrained,
-    )  # fmt: skip
+    if arguments.questions is not None:
+        return _ask_all(parser, arguments)
+    answers = _asked(parser, arguments.question, arguments)
     for number, answer in enumerate(answers):
         if arguments.json:
             print(json.dumps(_json(answer, arguments.question), ensure_ascii=False))
@@ -79,6 +84,71 @@ def run(arguments: argparse.Namespace) -> int:
     if answers and not arguments.json and (note := _note(answers[0], arguments)):
         print(f"kopl: the confidence is {note}", file=sys.stderr)
     return 0 if answers and answers[0].text is not None else 1
+
+
+def _asked(parser: Parser, question: str, arguments: argparse.Namespace) -> list[Answer]:
+    return parser.ask(
+        question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
+        beams=arguments.beams, constrained=not arguments.unconstrained,
+    )  # fmt: skip
+
+
+def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
+    """Ask every question of a file: 0 when all could be read, whatever was answered.
+
+    What one question goes wrong with stands in its own line, and the next is asked.
+    """
+    from kb.progress import ProgressBar
+    from kopl.cli.run import error_json
+
+    asked = list(_questions(arguments.questions))
+    unread = 0
+    with ProgressBar("asking", len(asked)) as bar:
+        for id, question in asked:
+            named = {"id": id, "question": question} if id is not None else {"question": question}
+            shown = sys.stdout.isatty() and not arguments.json
+            try:
+                answers = _asked(parser, question, arguments)
+            except KoplError as error:
+                unread += 1
+                if arguments.json:
+                    line = {**named, **error_json(error)}
+                    print(json.dumps(line, ensure_ascii=False), flush=True)
+                else:
+                    print(f"question: {question}\nanswer: none: {error}\n", flush=shown)
+                bar.advance(1)
+                continue
+            if arguments.json:
+                found = [_json(answer, question) for answer in answers]
+                line = {**named, **found[0]} | ({"more": found[1:]} if len(found) > 1 else {})
+                print(json.dumps(line, ensure_ascii=False), flush=True)
+            else:
+                print(f"question: {question}")
+                for answer in answers:
+                    _print(answer, arguments.trace)
+                print(flush=shown)
+            bar.advance(1)
+    if unread:
+        print(f"kopl: {unread} of {len(asked)} questions could not be read", file=sys.stderr)
+    return 1 if unread else 0
+
+
+def _questions(path: str) -> Iterator[tuple[str | None, str]]:
+    """(id, question) for each object of a file; raises ReadError with file and place."""
+    from kb.errors import ReadError
+    from kopl.example import read_objects
+
+    for place, item in read_objects(path):
+        if isinstance(item, ReadError):
+            raise item
+        question = item.get("question") if isinstance(item, dict) else item
+        if not isinstance(question, str):
+            raise ReadError(
+                "an object with the text 'question', or a text, was expected",
+                place=place, source=str(path),
+            )  # fmt: skip
+        id = item.get("id") if isinstance(item, dict) else None
+        yield (None if id is None else str(id)), question
 
 
 @contextmanager

@@ -150,6 +150,49 @@ def evaluated(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
+def test_a_file_of_questions(run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One line for each question, in their order; what goes wrong with one stops no other."""
+    lines = [{"id": 7, "question": QUESTION}, {"question": "?!"}, QUESTION]
+    path = tmp_path / "asked.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    command = ["ask", "--run", str(run), "--questions", str(path)]
+    assert main([*command, "--json"]) == 1
+    output = capsys.readouterr()
+    first, second, third = map(json.loads, output.out.splitlines())
+    assert (first["id"], first["question"]) == ("7", QUESTION)
+    assert "the question is empty" in second["error"]["message"]
+    del first["id"], first["ms"], third["ms"]
+    assert first == third
+    assert "1 of 3 questions could not be read" in output.err
+    assert main(["ask", "--run", str(run), QUESTION, "--json"]) in (0, 1)
+    alone = json.loads(capsys.readouterr().out)
+    del alone["ms"]
+    assert {"question": QUESTION, **alone} == first
+    assert main(command) == 1
+    assert capsys.readouterr().out.count(f"question: {QUESTION}\n") == 2
+
+
+def test_more_programs_for_each_question_of_a_file(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "asked.json"
+    path.write_text(json.dumps([{"question": QUESTION}]), "utf-8")
+    command = ["ask", "--run", str(run), "--questions", str(path), "--json", "--top", "3"]
+    assert main([*command, "--no-execution-guided"]) == 0
+    [line] = map(json.loads, capsys.readouterr().out.splitlines())
+    assert 1 <= len(line["more"]) <= 2 and all(one["program"] for one in line["more"])
+
+
+@pytest.mark.parametrize("line", ['{"text": "what?"}', "7", "{", '{"question": null}'])
+def test_what_is_no_file_of_questions(
+    run: Path, tmp_path: Path, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "asked.jsonl"
+    path.write_text(line + "\n", "utf-8")
+    assert main(["ask", "--run", str(run), "--questions", str(path)]) != 0
+    assert "asked.jsonl" in capsys.readouterr().err
+
+
 def test_two_runs_are_compared(
     run: Path, runs: Callable[[str, str], Path], tmp_path: Path, small_examples: list[Example]
 ) -> None:
