@@ -1,0 +1,76 @@
+"""Yes and no as answers of programs that denote something else.
+
+KoPL has no function for "Is X the capital of Y?". A question may carry an *answer form* beside its
+program: ``"exists"`` answers "yes" where a Count counts one or more, ``{"is": NAME}`` where the
+denotation is exactly that one string. The program's denotation stays what it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from kopl.functions import COUNT
+from kopl.program import Call
+
+
+@dataclass(frozen=True)
+class Exists:
+    """Yes where the program, a Count, counts one or more."""
+
+    def to_json(self) -> str:
+        """What a line of a question file says."""
+        return "exists"
+
+
+@dataclass(frozen=True)
+class Is:
+    """Yes where the denotation is exactly this one string."""
+
+    name: str
+
+    def to_json(self) -> dict[str, str]:
+        """What a line of a question file says."""
+        return {"is": self.name}
+
+
+AnswerForm: TypeAlias = Exists | Is
+
+
+def read_form(item: Any, program: Call | None = None) -> AnswerForm | None:
+    """The answer form that a line of a question file says; None where it says none.
+
+    Raises ValueError for anything else, and for "exists" beside a program that does not count.
+
+    >>> read_form({"is": "Oslo"})
+    Is(name='Oslo')
+    """
+    if item is None:
+        return None
+    if item == "exists":
+        if program is not None and program.function is not COUNT:
+            raise ValueError(
+                "the answer form 'exists' needs a program that ends in Count, not in"
+                f" {program.function.name}"
+            )
+        return Exists()
+    if isinstance(item, dict) and list(item) == ["is"] and isinstance(item["is"], str):
+        return Is(item["is"])
+    raise ValueError(
+        f'the answer form is {item!r}, but must be "exists" or {{"is": NAME}} with a text'
+    )
+
+
+def answer_of(denotation: Sequence[str], form: AnswerForm | None) -> list[str]:
+    """The denotation as the form reads it: ["yes"], ["no"], or itself where there is no form.
+
+    >>> answer_of(["3"], Exists()), answer_of(["Rhine"], Is("Elbe"))
+    (['yes'], ['no'])
+    """
+    if form is None:
+        return list(denotation)
+    if isinstance(form, Exists):
+        [count] = denotation
+        return ["yes" if int(count) else "no"]
+    return ["yes" if list(denotation) == [form.name] else "no"]
