@@ -7,9 +7,10 @@ import multiprocessing
 import os
 import signal
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from multiprocessing.context import SpawnProcess
+from typing import Any
 
 import pytest
 
@@ -101,7 +102,18 @@ def test_what_stops_the_start_ends_what_was_started(monkeypatch: pytest.MonkeyPa
     assert time.monotonic() - begin < 30
 
 
-def test_an_interrupt_comes_when_a_worker_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def handling(handler: Any) -> Iterator[None]:
+    """What an interrupt does meanwhile; a process that a script starts behind it ignores them."""
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def interrupted_starts(monkeypatch: pytest.MonkeyPatch) -> list[SpawnProcess]:
+    """The workers that were started, each with an interrupt just before."""
     start, begun = SpawnProcess.start, []
 
     def interrupted(self: SpawnProcess) -> None:
@@ -110,12 +122,27 @@ def test_an_interrupt_comes_when_a_worker_has_started(monkeypatch: pytest.Monkey
         begun.append(self)
 
     monkeypatch.setattr(SpawnProcess, "start", interrupted)
-    handler = signal.getsignal(signal.SIGINT)
-    with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
-        Processes(functools.partial(prepared, "x"), 2, stack)
+    return begun
+
+
+def test_an_interrupt_comes_when_a_worker_has_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = interrupted_starts(monkeypatch)
+    with handling(signal.default_int_handler):
+        with pytest.raises(KeyboardInterrupt), ExitStack() as stack:
+            Processes(functools.partial(prepared, "x"), 2, stack)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert len(begun) == 1 and not multiprocessing.active_children()
-    assert signal.getsignal(signal.SIGINT) is handler
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_interrupts_that_are_ignored_stay_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As with nohup, and for what a script starts in the background."""
+    begun = interrupted_starts(monkeypatch)
+    with handling(signal.SIG_IGN), ExitStack() as stack:
+        crew = Processes(functools.partial(prepared, "x"), 2, stack)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert crew.submit(0)()[0] == "x"
+    assert len(begun) == 2 and not multiprocessing.active_children()
 
 
 def test_work_that_is_given_up_is_not_waited_for() -> None:
