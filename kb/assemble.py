@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from kb.arrays import EMPTY, Ids, expand, grouped, offsets_of
+from kb.arrays import EMPTY, Ids, offsets_of
 from kb.facts import Array, table_arrays
+from kb.hierarchy import hierarchy_arrays
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.strings import string_arrays
@@ -348,29 +349,8 @@ class Assembler:
             self._link_target[is_concept],
             len(order) - entities,
         )
-        arrays["parent_starts"], arrays["parent"] = grouped(parents)
         instances = _lists(self._link_source[~is_concept], self._link_target[~is_concept], entities)
-        starts, instance = grouped(instances)
-        arrays["instance_starts"], arrays["instance"] = starts, instance
-        ancestors = [
-            sorted(found) for found in _ancestors([[p - entities for p in ps] for ps in parents])
-        ]
-        ancestor_starts, ancestor = grouped(ancestors)
-        arrays["ancestor_starts"] = ancestor_starts
-        arrays["ancestor"] = (ancestor + entities).astype(np.int32)
-        # Every (ancestor, entity) pair once, sorted: the members of each concept.
-        direct = instance - entities
-        counts = (ancestor_starts[1:] - ancestor_starts[:-1])[direct]
-        owner = np.repeat(
-            np.repeat(np.arange(entities, dtype=np.int64), starts[1:] - starts[:-1]), counts
-        )
-        above = ancestor[expand(ancestor_starts[direct], ancestor_starts[direct + 1])]
-        pairs = np.unique(above.astype(np.int64) * max(1, entities) + owner)
-        concept, member = np.divmod(pairs, max(1, entities))
-        arrays["member"] = member.astype(np.int32)
-        arrays["member_starts"] = np.searchsorted(
-            concept, np.arange(len(order) - entities + 1)
-        ).astype(np.int32)
+        arrays |= hierarchy_arrays(parents, instances, entities)
 
     def _finish_schema(
         self,
@@ -437,27 +417,11 @@ def _dense(used: list[int], text_number: Ids) -> tuple[Ids, Ids]:
     return ordered.astype(np.int32), place
 
 
-def _lists(owner: Ids, item: Ids, owners: int) -> list[list[int]]:
-    lists: list[list[int]] = [[] for _ in range(owners)]
-    for at, what in zip(owner.tolist(), item.tolist(), strict=True):
-        if what not in lists[at]:
-            lists[at].append(what)
-    return lists
-
-
-def _ancestors(parents: list[list[int]]) -> list[set[int]]:
-    """Each concept with all concepts above it; members of a cycle have each other."""
-    done: list[set[int]] = []
-    for concept in range(len(parents)):
-        found, todo = {concept}, [concept]
-        while todo:
-            for parent in parents[todo.pop()]:
-                if parent in found:
-                    continue
-                if parent < concept and parent < len(done):
-                    found |= done[parent]
-                else:
-                    found.add(parent)
-                    todo.append(parent)
-        done.append(found)
-    return done
+def _lists(owner: Ids, item: Ids, owners: int) -> tuple[Ids, Ids]:
+    """The items of each owner, each once, in the order of the links: offsets and all items."""
+    by = np.lexsort((np.arange(len(owner)), item, owner))
+    again = np.zeros(len(by), np.bool_)
+    again[1:] = (np.diff(owner[by]) == 0) & (np.diff(item[by]) == 0)
+    kept = np.sort(by[~again])
+    kept = kept[np.argsort(owner[kept], kind="stable")]
+    return offsets_of(owner[kept], owners), item[kept].astype(np.int32)

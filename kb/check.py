@@ -15,6 +15,9 @@ from kb.snapshot import read_snapshot
 from kb.store import KnowledgeBase
 from kb.values import read_time
 
+# Of the concepts of a cycle so many are named.
+LISTED = 20
+
 
 def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
     """All problems of a file: what its reader refuses or repairs, then what `check` finds.
@@ -57,18 +60,11 @@ def _place(kb: KnowledgeBase, node: int) -> str:
 
 
 def _cycles(kb: KnowledgeBase) -> Iterator[Problem]:
-    above = {c: set(kb.ancestors(c)) for c in range(kb.entity_count, kb.node_count)}
-    reported: set[int] = set()
-    for concept in above:
-        cycle = sorted(a for a in above[concept] if concept in above[a])
-        own_parent = concept in kb.parents(concept)
-        if (len(cycle) > 1 or own_parent) and concept not in reported:
-            reported.update(cycle)
-            yield _warn(
-                "concept-cycle",
-                _place(kb, concept),
-                "concepts below themselves: " + ", ".join(kb.id_of(c) for c in cycle),
-            )
+    for cycle in kb.cycles():
+        listed = ", ".join(kb.id_of(concept) for concept in cycle[:LISTED])
+        if len(cycle) > LISTED:
+            listed += f" and {len(cycle) - LISTED} more"
+        yield _warn("concept-cycle", _place(kb, cycle[0]), f"concepts below themselves: {listed}")
 
 
 def _mixed_keys(kb: KnowledgeBase) -> Iterator[Problem]:

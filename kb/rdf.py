@@ -126,6 +126,10 @@ def literal(text: str) -> str:
     return f'"{text}"'
 
 
+# The concepts of entities with the same direct ones are found once, unless they are more numbers.
+CLOSURES = 1 << 22
+
+
 class _Source:
     """The columns of a knowledge base as lists, with the texts of its IRIs."""
 
@@ -136,6 +140,7 @@ class _Source:
         self.relations = [iri(relation) for relation in kb.relations]
         self._pairs: dict[int, list[tuple[int, int]]] = {0: []}
         self._closures: dict[tuple[int, ...], list[int]] = {}
+        self._kept = 0  # numbers in them
 
     def pairs(self, number: int) -> list[tuple[int, int]]:
         """The qualifiers of a set as (key, value) numbers."""
@@ -152,7 +157,11 @@ class _Source:
         direct = kb.concepts_of(node)
         closure = self._closures.get(tuple(direct))
         if closure is None:
-            closure = self._closures[tuple(direct)] = kb.all_concepts_of(node)
+            closure = kb.all_concepts_of(node)
+            self._kept += len(closure)
+            if self._kept > CLOSURES:  # concepts stand deep below each other
+                self._closures, self._kept = {}, len(closure)
+            self._closures[tuple(direct)] = closure
         return direct, closure
 
     def literals(self) -> Iterator[list[tuple[int, int, int]]]:

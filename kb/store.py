@@ -18,6 +18,7 @@ import numpy as np
 
 from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_of, unite, view
 from kb.facts import Array, FactTable, Qualifiers, RelationTable
+from kb.hierarchy import Hierarchy
 from kb.strings import StringTable
 from kb.values import Condition, Value
 from kb.valuetable import ValueTable
@@ -86,8 +87,7 @@ class KnowledgeBase:
         self._names_sorted = view(arrays["node_names_sorted"])
         self._keys = view(arrays["key_text"])
         self._relations = view(arrays["relation_text"])
-        self._members: Ids = arrays["member"]  # type: ignore[assignment]
-        self._member_starts = view(arrays["member_starts"])
+        self._hierarchy = Hierarchy(arrays, entities)
         self.node_count = len(self._ids)
         self.entity_count = entities
         self.qualifier_sets = Qualifiers(arrays)
@@ -197,24 +197,33 @@ class KnowledgeBase:
 
     def parents(self, concept: int) -> list[int]:
         """The direct parents of a concept."""
-        return self._list("parent", concept - self.entity_count)
+        return self._hierarchy.parents(concept)
 
     def concepts_of(self, entity: int) -> list[int]:
         """The concepts that the entity is a direct instance of."""
-        return self._list("instance", entity)
+        starts = self.arrays["instance_starts"]
+        numbers: list[int] = self.arrays["instance"][starts[entity] : starts[entity + 1]].tolist()
+        return numbers
 
     def ancestors(self, concept: int) -> list[int]:
         """The concept itself and all concepts above it, by number."""
-        return self._list("ancestor", concept - self.entity_count)
+        return self._hierarchy.ancestors(concept)
 
     def all_concepts_of(self, entity: int) -> list[int]:
         """The concepts that the entity is an instance of, directly or through a hierarchy."""
-        return sorted({a for c in self.concepts_of(entity) for a in self.ancestors(c)})
+        return self._hierarchy.all_above(self.concepts_of(entity))
 
-    def _list(self, prefix: str, at: int) -> list[int]:
-        starts = self.arrays[f"{prefix}_starts"]
-        numbers: list[int] = self.arrays[prefix][starts[at] : starts[at + 1]].tolist()
-        return numbers
+    def cycles(self) -> list[list[int]]:
+        """The concepts that are below themselves: those of each cycle, by number."""
+        return self._hierarchy.cycles()
+
+    @property
+    def memberships(self) -> int:
+        """How many pairs of an entity and a concept that it is an instance of there are.
+
+        In a deep hierarchy an entity that reaches a concept in two ways may count twice.
+        """
+        return self._hierarchy.memberships
 
     def attributes(self, entity: int) -> Iterator[LiteralFact]:
         """The literal facts of an entity, in the order of their source."""
@@ -289,11 +298,8 @@ class KnowledgeBase:
 
     def instances_of(self, concept: str) -> Ids:
         """The entities that are instances of a concept of that name or of one below it."""
-        parts = []
-        for node in self.named(concept).tolist():
-            if (at := node - self.entity_count) >= 0:
-                parts.append(self._members[self._member_starts[at] : self._member_starts[at + 1]])
-        return unite(parts)
+        concepts = [node for node in self.named(concept).tolist() if node >= self.entity_count]
+        return unite([self._hierarchy.members(node) for node in concepts])
 
     def is_everything(self, nodes: Ids) -> bool:
         """Whether a set is the set of all entities."""

@@ -14,7 +14,7 @@ import numpy as np
 
 from cqa.graphs.graph import SPLITS, Graph, from_triples
 from cqa.graphs.names import Names
-from kb.arrays import Ids
+from kb.arrays import EMPTY, Ids, as_ids
 from kb.errors import KoplError
 from kb.store import KnowledgeBase
 from kb.values import Date, Year
@@ -22,6 +22,8 @@ from kb.values import Date, Year
 # The relation from an entity to its concepts and all above them.
 INSTANCE_OF = "instance of"
 SHARES = (8.0, 1.0, 1.0)
+# Links from entities to concepts: a graph with more of them takes tens of gigabytes.
+MOST_INSTANCES = 100_000_000
 
 
 def graph_from_kb(
@@ -41,7 +43,7 @@ def graph_from_kb(
     whose entities or relation train lacks are left out. Facts with the same ends and relation are
     one, the earliest. ``concepts`` adds the relation "instance of", from entities to their concepts
     and all above, in train. Raises KoplError for shares that are not three numbers of 0 or more,
-    the first above 0.
+    the first above 0, and for more than 100 million links to concepts.
     """
     if len(shares) != len(SPLITS) or min(shares) < 0 or not 0 < shares[0] < float("inf"):
         raise KoplError(f"the shares of {', '.join(SPLITS)} are three numbers, not {list(shares)}")
@@ -71,12 +73,22 @@ def graph_from_kb(
 
 
 def _instances(kb: KnowledgeBase, relation: int) -> Ids:
-    rows = [
-        (entity, relation, concept)
-        for entity in range(kb.entity_count)
-        for concept in kb.all_concepts_of(entity)
-    ]
-    return np.array(rows, np.int32).reshape(-1, 3)
+    if kb.memberships > MOST_INSTANCES:
+        raise KoplError(
+            f"the relation {INSTANCE_OF!r} would have up to {kb.memberships:,} links, as the"
+            f" concepts stand deep below each other; {MOST_INSTANCES:,} are the most: leave"
+            " concepts out"
+        )
+    found: dict[tuple[int, ...], Ids] = {}
+    rows = []
+    for entity in range(kb.entity_count):
+        direct = tuple(kb.concepts_of(entity))
+        if direct not in found:
+            found[direct] = as_ids(kb.all_concepts_of(entity))
+        rows.append(found[direct])
+    owners = np.repeat(np.arange(kb.entity_count, dtype=np.int32), [len(row) for row in rows])
+    links = np.concatenate([EMPTY, *rows])
+    return np.stack([owners, np.full_like(owners, relation), links], axis=1)
 
 
 def _by_share(triples: Ids, shares: Sequence[float], random: Random) -> list[Ids]:

@@ -31,7 +31,7 @@ class Statistics:
             return SOME
         if concept is not None:
             return float(len(self.kb.instances_of(concept)))
-        return len(self.kb.arrays["member"]) / max(1, self.kb.concept_count)
+        return self.kb.memberships / max(1, self.kb.concept_count)
 
     @property
     def entities(self) -> float:
@@ -43,7 +43,7 @@ class Statistics:
         """Of how many concepts an entity is an instance."""
         if self.kb is None:
             return FEW
-        return len(self.kb.arrays["member"]) / max(1, self.kb.entity_count)
+        return self.kb.memberships / max(1, self.kb.entity_count)
 
     @property
     def facts_of_one(self) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import cqa.graphs.from_kb
 import cqa.graphs.links
 from cqa.errors import QueryError
 from cqa.graphs.files import load, save
@@ -450,6 +451,15 @@ def test_concepts_of_a_knowledge_base(chain: KnowledgeBase) -> None:
     assert links.size(relation) == 150  # the even ones are things, too
     assert len(links.row(relation + 1, graph.entity("thing"))) == 100
     assert graph.entity_name(0) == chain.id_of(0)
+
+
+def test_more_links_to_concepts_than_can_be_held(
+    chain: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cqa.graphs.from_kb, "MOST_INSTANCES", 149)
+    with pytest.raises(KoplError, match=r"up to 150 links.*leave concepts out"):
+        graph_from_kb(chain)
+    assert graph_from_kb(chain, concepts=False).counts["train"] == 240
 
 
 @pytest.mark.parametrize(
