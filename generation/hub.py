@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kb.errors import ReadError
+from kb.packages import needs
 
 SECONDS = 4.0  # for a hub to answer at all
 
@@ -59,8 +60,8 @@ def load(text: str) -> Mapping[str, Rows]:
     datasets = _package()
     if datasets is None:
         raise ReadError(
-            "there is no such file, and the package datasets, which reads such names, is not"
-            f" installed (pip install 'kopl-toolkit[datasets]'). {advice}",
+            f"there is no such file; {needs('names on a hub', 'datasets', extra='datasets')}."
+            f" {advice}",
             source=text,
         )
     online = reached()
@@ -101,8 +102,8 @@ def load_folder(folder: Path) -> Mapping[str, Rows]:
     datasets = _package()
     if datasets is None:
         raise ReadError(
-            "the folder has no train, valid or test as .jsonl, .json, .csv or .parquet; for other"
-            " names: pip install 'kopl-toolkit[datasets]'",
+            "the folder has no train, valid or test as .jsonl, .json, .csv or .parquet;"
+            f" {needs('other names', 'datasets', extra='datasets')}",
             source=str(folder),
         )
     try:

@@ -14,8 +14,8 @@ from generation.unseen import Unseen, marks
 from generation.workers import Line, Plan, Sources
 from kb import KnowledgeBase
 from kb.errors import KoplError, ReadError
+from kb.packages import version
 from kb.unfinished import Unfinished
-from kopl.cli import version
 from kopl.example import Example
 
 

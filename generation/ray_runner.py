@@ -34,6 +34,7 @@ from generation.workers import (
 from kb import KnowledgeBase, read_snapshot, write_snapshot
 from kb.errors import KoplError, ReadError
 from kb.load import cache_folder
+from kb.packages import needs
 from kb.stream import writing
 from kb.workers import AHEAD, LostWorkerError
 
@@ -70,9 +71,7 @@ def cluster(address: str | None = None, workers: int | None = None) -> Crew:
     try:
         ray: Any = import_module("ray")
     except ImportError:
-        raise RayError(
-            "the package ray is not installed here: pip install 'kopl-toolkit[ray]'"
-        ) from None
+        raise RayError(needs("--ray", "ray", extra="ray")) from None
 
     def crew(plan: Plan, kb: KnowledgeBase, first: int) -> Blocks:
         with _joined(ray, address, workers):

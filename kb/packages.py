@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+import shlex
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,41 @@ from kb.errors import KoplError
 from kb.stream import writing
 
 
+def version() -> str:
+    """The installed version of the toolkit, or "unknown" in a clone that is not installed."""
+    try:
+        return metadata.version("kopl-toolkit")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+def install(extra: str = "") -> str:
+    """The command that installs the toolkit with an extra, as it was installed here before."""
+    top = Path(__file__).resolve().parents[1]
+    brackets = f"[{extra}]" if extra else ""
+    if not (top / "setup.cfg").is_file():
+        return f"pip install {shlex.quote(f'kopl-toolkit{brackets}')}"
+    # A clone, from which it runs or is installed as editable.
+    place = "." if top == Path.cwd() else str(top)
+    return f"pip install -e {shlex.quote(place + brackets)}"
+
+
+def needs(what: str, *packages: str, extra: str = "") -> str:
+    """The sentence of an error: what needs which packages of an extra, and how to install them."""
+    several = len(packages) > 1
+    return (
+        f"{what}: the package{'s' * several} {' and '.join(packages)}"
+        f" {'are' if several else 'is'} not installed; install {'them' if several else 'it'} with:"
+        f" {install(extra)}"
+    )
+
+
 def figure_class() -> Any:
     """The class of matplotlib's figures; raises KoplError without the package."""
     try:
         return import_module("matplotlib.figure").Figure
     except ImportError:
-        raise KoplError(
-            "plots need the package matplotlib: pip install 'kopl-toolkit[plots]'"
-        ) from None
+        raise KoplError(needs("plots", "matplotlib", extra="plots")) from None
 
 
 def save_png(figure: Any, path: Path, dpi: int = 150) -> None:
@@ -32,6 +60,4 @@ def arrow_packages() -> tuple[Any, Any]:
     try:
         return import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError:
-        raise KoplError(
-            "Parquet files need the package pyarrow: pip install 'kopl-toolkit[parquet]'"
-        ) from None
+        raise KoplError(needs("Parquet files", "pyarrow", extra="parquet")) from None

@@ -30,6 +30,7 @@ from kb.iri import (
     YEAR,
     decode,
 )
+from kb.packages import needs
 from kb.problems import Problems
 from kb.store import KnowledgeBase
 from kb.stream import TextReader
@@ -79,9 +80,8 @@ def _parse(path: Path, base: str, graph: _Graph, problems: Problems) -> None:
     try:
         import pyoxigraph
     except ImportError:
-        raise ReadError(
-            "reading RDF needs pyoxigraph: pip install 'kopl-toolkit[sparql]'", source=str(path)
-        ) from None
+        message = needs("reading RDF", "pyoxigraph", extra="sparql")
+        raise ReadError(message, source=str(path)) from None
     endings = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
     name = _FORMATS.get(endings[-1] if endings else "", "TURTLE")
     form = getattr(pyoxigraph.RdfFormat, name)

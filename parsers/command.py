@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
+from kb.packages import needs
 from kopl.cli.common import positive
 
 if TYPE_CHECKING:
     from parsers.parser import Answer, Parser
 
-NEEDS_TORCH = "this needs the packages of the extra 'train': pip install -e '.[train]'"
 # What modules of this package import at their top.
 _TRAIN_PACKAGES = ("torch", "safetensors")
 
@@ -162,7 +162,7 @@ def torch_is_needed() -> Iterator[None]:
     except ImportError as error:
         if (error.name or "").partition(".")[0] not in _TRAIN_PACKAGES:
             raise
-        raise KoplError(NEEDS_TORCH) from None
+        raise KoplError(needs("parsers", error.name or "torch", extra="train")) from None
 
 
 def _note(answer: Answer, arguments: argparse.Namespace) -> str:

@@ -174,7 +174,7 @@ def _write_card(folder: Path, origin: Origin | None) -> None:
 def _origin(origin: Origin) -> str:
     from dataclasses import asdict
 
-    from kopl.cli import version
+    from kb.packages import version
 
     plan = origin.plan
     facts: dict[str, object] = {

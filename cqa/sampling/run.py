@@ -145,14 +145,15 @@ def run(
     ``FILE.part`` then, and ``resume`` goes on with it.
     """
     from cqa.formats.parquet import Origin
-    from cqa.formats.samples import check_kinds, check_target, format_named, write_samples
+    from cqa.formats.samples import check_kind, check_target, format_named, write_samples
 
     _check(plan, workers)
     check_split(graph, plan.split)
     format = format or format_named(output)
     target = Path(os.path.realpath(output))
     check_target(target, format, plan.split)
-    check_kinds(plan.kinds, format)
+    for kind in plan.kinds:
+        check_kind(kind, format)
     part = Part(target, _about(plan, graph), plan.kept, resume=resume)
     try:
         report = _fill(part, plan, graph, workers)
@@ -255,7 +256,7 @@ def _put_together(
 
 def _about(plan: Plan, graph: Graph) -> dict[str, object]:
     """What must be the same for a stopped run to go on."""
-    from kopl.cli import version
+    from kb.packages import version
 
     types = json.dumps([[kind.id, kind.formula, kind.form] for kind in plan.kinds])
     digest = hashlib.blake2b(types.encode(), digest_size=8).hexdigest()

@@ -18,6 +18,7 @@ from generation import english
 from generation.lexicon.entries import Verb, read_verb
 from kb import KnowledgeBase
 from kb.errors import ReadError
+from kb.packages import needs
 from kb.stream import read_text
 from kb.values import NO_UNIT
 
@@ -159,9 +160,7 @@ def parse_annotations(text: str, source: str = "") -> Annotations:
     try:
         import yaml  # type: ignore[import-untyped]
     except ImportError:
-        raise ReadError(
-            "reading annotations needs PyYAML: pip install pyyaml", source=source
-        ) from None
+        raise ReadError(needs("annotations", "PyYAML"), source=source) from None
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         depth = 0

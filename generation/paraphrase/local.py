@@ -15,10 +15,10 @@ from typing import Any
 from generation.paraphrase.model import AskError, Reply, Request
 from generation.paraphrase.prompt import Messages
 from kb.errors import KoplError
+from kb.packages import needs
 
 _ON_A_HUB = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 
-NEEDS = "a local model needs the packages torch and transformers: pip install 'kopl-toolkit[train]'"
 DOWNLOAD = (
     "download the model's files (config.json, *.safetensors and the tokenizer's), with"
     " 'hf download NAME --local-dir FOLDER' on a machine with a network, and give the"
@@ -49,7 +49,9 @@ class LocalModel:
             self._torch: Any = import_module("torch")
             transformers: Any = import_module("transformers")
         except ImportError:
-            raise KoplError(NEEDS) from None
+            raise KoplError(
+                needs("a local model", "torch", "transformers", extra="train")
+            ) from None
         self.name, self.batch = name, batch
         self.settings = {"model": name, "temperature": temperature, "length": length}
         self._temperature, self._length = temperature, length

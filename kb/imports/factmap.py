@@ -30,6 +30,7 @@ from typing import Any, Literal, get_args
 from kb.errors import ReadError
 from kb.imports.common import read_labels
 from kb.jsontext import FIELD_TWICE, JsonDecoder
+from kb.packages import needs
 from kb.stream import TextReader
 
 Column = int | str
@@ -138,10 +139,8 @@ def _content(path: Path) -> Any:
         try:
             import yaml  # type: ignore[import-untyped]
         except ImportError:
-            raise ReadError(
-                "reading YAML needs PyYAML: pip install pyyaml, or write the mapping as JSON",
-                source=str(path),
-            ) from None
+            message = f"{needs('YAML', 'PyYAML')}; or write the mapping as JSON"
+            raise ReadError(message, source=str(path)) from None
         try:
             return yaml.safe_load(text)
         except (yaml.YAMLError, ValueError, RecursionError) as error:

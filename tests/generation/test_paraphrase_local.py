@@ -180,5 +180,5 @@ def test_models_that_cannot_be_had(
 
 def test_without_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", cast(ModuleType, None))
-    with pytest.raises(KoplError, match="needs the packages torch and transformers: pip install"):
+    with pytest.raises(KoplError, match="packages torch and transformers are not installed"):
         LocalModel("x")

@@ -21,6 +21,7 @@ from generation.ray_runner import RayError, cluster
 from generation.run import Plan, run
 from generation.workers import alone
 from kb import KnowledgeBase
+from kb.packages import needs
 from kb.workers import LostWorkerError
 from kopl.cli import main
 
@@ -199,7 +200,7 @@ def test_without_ray(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert main(["generate", "--kb", lands_file, "-n", "5", "--ray", "-o", "q.jsonl"]) == 2
-    assert "ray is not installed here: pip install 'kopl-toolkit[ray]'" in capsys.readouterr().err
+    assert needs("--ray", "ray", extra="ray") in capsys.readouterr().err
 
 
 def test_addresses_without_a_cluster(

