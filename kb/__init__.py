@@ -1,8 +1,17 @@
 """Knowledge bases with qualifiers: values, facts, reading, writing, checking, indexes."""
 
-from kb.conflict import refuse_foreign_package
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
-refuse_foreign_package()
+# Others use the names of our packages, too. Who does is looked up by a file that is loaded by its
+# path: the name kb may lead elsewhere. (Packed into one file, the toolkit has no such paths.)
+_found = spec_from_file_location("kb.conflict", Path(__file__).parents[1] / "kb" / "conflict.py")
+assert _found and _found.loader
+_conflict = module_from_spec(_found)
+with suppress(FileNotFoundError):
+    _found.loader.exec_module(_conflict)
+    _conflict.refuse_others("kb")
 
 from kb.check import check, check_file
 from kb.errors import KoplError, ReadError, SnapshotError, ValueReadError, WriteError
@@ -10,6 +19,7 @@ from kb.kqapro import from_kqapro, read_kqapro, write_kqapro
 from kb.lines import read_lines, write_lines
 from kb.load import load, read
 from kb.model import Builder
+from kb.packages import version
 from kb.problems import Problem, Problems
 from kb.rdf import write_rdf
 from kb.rdfread import read_rdf
@@ -48,3 +58,13 @@ __all__ = [
     "write_rdf",
     "write_snapshot",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":  # looked up only then, because reading metadata takes time
+        return version()
+    raise AttributeError(f"module 'kb' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"})

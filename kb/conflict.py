@@ -1,27 +1,162 @@
-"""Finds files of the PyPI package ``kopl``, which uses the same import name as we do."""
+"""Others who use the names of our packages: what lies where, and what to do.
+
+Packages of PyPI and files of users are called ``kb``, ``kopl``, ``parsers``, … as well. Each of our
+packages runs `refuse_others` before anything else. It loads this file by its path, because the name
+``kb`` may lead elsewhere. For the same reason nothing of ours is imported here.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
+from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 
-# Files of KoPL 0.0.5 that no module of ours is called after.
-FOREIGN_FILES = ("kopl.py", "data.py", "util.py")
+# Our packages, each with those that it imports.
+PACKAGES = {
+    "kb": ("kb",),
+    "kopl": ("kb", "kopl"),
+    "generation": ("kb", "kopl", "generation"),
+    "parsers": ("kb", "kopl", "parsers"),
+    "cqa": ("kb", "kopl", "cqa"),
+}
+# The folder that they lie in: a clone, or site-packages.
+HOME = Path(__file__).resolve().parents[1]
+# What the first file of each of our packages says, and no other's.
+_OURS = "conflict.py"
 
-MESSAGE = (
-    "The package 'KoPL' from PyPI is installed in the same place as kopl-toolkit and both are "
-    "imported as 'kopl' (found: {found}). Uninstall it and install the toolkit again:\n"
-    "    pip uninstall KoPL\n"
-    "    pip install --force-reinstall --no-deps kopl-toolkit"
-)
+_REINSTALL = "pip install --force-reinstall --no-deps kopl-toolkit"
+_MOST = 4  # files that a message names
 
 
-def foreign_files(folder: Path) -> list[Path]:
-    """The files of the other package that lie in ``folder`` (our ``kopl`` folder)."""
-    return [folder / name for name in FOREIGN_FILES if (folder / name).exists()]
+def refuse_others(*packages: str, home: Path = HOME) -> None:
+    """Raise ImportError when other files are found under a name that the packages need.
+
+    The message names the files and what to do. The command ``kopl`` ends with it and status 2.
+    """
+    needed = dict.fromkeys(name for package in packages for name in PACKAGES[package])
+    message = mixed(home) or elsewhere(needed, home)
+    if message is None:
+        return
+    # Inside a command an error would be shown with the places in our code that it went through.
+    if _is_command((getattr(sys, "argv", None) or [""])[0]):
+        print(f"kopl: {message}", file=sys.stderr)
+        raise SystemExit(2)
+    raise ImportError(message)
 
 
-def refuse_foreign_package(folder: Path | None = None) -> None:
-    """Raise ImportError with what to uninstall when the other package's files are beside ours."""
-    folder = folder or Path(__file__).resolve().parent.parent / "kopl"
-    if found := foreign_files(folder):
-        raise ImportError(MESSAGE.format(found=", ".join(map(str, found))))
+def _is_command(started_as: str) -> bool:
+    """Whether this is the name of ``kopl``, or of ``python -m kopl``, which may only begin."""
+    path = Path(started_as)
+    return started_as == "-m" or path.stem == "kopl" or path.parts[-2:] == ("kopl", "__main__.py")
+
+
+def mixed(home: Path = HOME) -> str | None:
+    """What is wrong with the installed files: others lie among them, or some are gone; or None.
+
+    Two distributions with packages of one name share its folder, and the one that is installed
+    last, or uninstalled, takes files of the other. A clone is not looked into: pip puts no
+    files of others there.
+    """
+    installed = [name for name in os.listdir(home) if name.startswith("kopl_toolkit-")]
+    written: set[str] = set()
+    for folder in installed:
+        try:
+            lines = (home / folder / "RECORD").read_text("utf-8").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            package, slash, rest = line.partition(",")[0].partition("/")
+            if slash:
+                written.add(f"{package}/{rest.partition('/')[0]}")
+    if not written:
+        return None
+    foreign: list[Path] = []
+    gone: list[Path] = []
+    for package in PACKAGES:
+        first = home / package / "__init__.py"
+        if not first.exists():
+            gone.append(first)
+            continue
+        if _OURS not in first.read_text("utf-8", errors="replace"):
+            foreign.append(first)
+        for entry in sorted(os.listdir(home / package)):
+            path = home / package / entry
+            if f"{package}/{entry}" not in written and _is_code(path):
+                foreign.append(path)
+    if foreign:
+        names = sorted({path.relative_to(home).parts[0] for path in foreign})
+        others = _distributions(names, home)
+        return (
+            f"another package{_named(others)} has files in the folders of kopl-toolkit:"
+            f" {_listed(foreign)}. Both are imported as {_quoted(names)} and cannot share an"
+            f" environment. Give the other one an environment of its own:\n"
+            f"    pip uninstall {' '.join(others) or 'THE-OTHER-PACKAGE'}\n    {_REINSTALL}"
+        )
+    if gone:
+        return (
+            f"files of kopl-toolkit are gone: {_listed(gone)}. Uninstalling another package that"
+            f" used the same folder takes them along. Install the toolkit again:\n    {_REINSTALL}"
+        )
+    return None
+
+
+def elsewhere(names: Iterable[str], home: Path = HOME) -> str | None:
+    """Which of the names Python finds in another place than beside us, and what to do; or None."""
+    for name in names:
+        try:
+            spec = find_spec(name)
+        except ValueError:  # put into sys.modules by hand
+            continue
+        if spec is None or spec.origin is None or not os.path.exists(spec.origin):
+            continue  # the import tells
+        found, ours = Path(spec.origin), home / name / "__init__.py"
+        if ours.exists() and os.path.samefile(found, ours):
+            continue
+        place = found.parent if found.name == "__init__.py" else found
+        others = _distributions([name], place.parent)
+        if others:
+            advice = (
+                f"It belongs to the package{_named(others)}, which cannot share an environment with"
+                f" kopl-toolkit:\n    pip uninstall {' '.join(others)}"
+            )
+        else:
+            advice = (
+                f"Rename it, and what imports it; or move it out of {place.parent}, or run Python"
+                " in a way that does not look there first"
+            )
+        return f"'import {name}' finds {place}, but kopl-toolkit needs {ours.parent}. {advice}"
+    return None
+
+
+def _is_code(path: Path) -> bool:
+    """Whether something can be imported from there; not so of caches and of notes."""
+    return path.suffix == ".py" or (path.name != "__pycache__" and any(path.glob("*.py")))
+
+
+def _distributions(names: Iterable[str], folder: Path) -> list[str]:
+    """The installed distributions in the folder, besides us, that have packages of these names."""
+    from importlib.metadata import distributions
+
+    wanted, found = set(names), set()
+    for distribution in distributions(path=[str(folder)]):
+        name = distribution.metadata["Name"]
+        if name != "kopl-toolkit" and any(
+            file.parts[0].removesuffix(".py") in wanted for file in distribution.files or ()
+        ):
+            found.add(name)
+    return sorted(found)
+
+
+def _named(others: list[str]) -> str:
+    return f" ({', '.join(others)})" if others else ""
+
+
+def _quoted(names: list[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
+
+
+def _listed(paths: list[Path]) -> str:
+    more = ", …" if len(paths) > _MOST else ""
+    return ", ".join(map(str, paths[:_MOST])) + more

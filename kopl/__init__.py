@@ -1,75 +1,41 @@
 """KoPL: programs over knowledge bases with qualifiers, read, typed, executed and explained."""
 
-from kb.conflict import refuse_foreign_package
+from contextlib import suppress
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
 
-refuse_foreign_package()
+# Others use the names of our packages, too. Who does is looked up by a file that is loaded by its
+# path: the name kb may lead elsewhere. (Packed into one file, the toolkit has no such paths.)
+_found = spec_from_file_location("kb.conflict", Path(__file__).parents[1] / "kb" / "conflict.py")
+assert _found and _found.loader
+_conflict = module_from_spec(_found)
+with suppress(FileNotFoundError):
+    _found.loader.exec_module(_conflict)
+    _conflict.refuse_others("kopl")
 
+import re
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from kopl.answers import published_equal, same_answer
-    from kopl.builder import find, find_all
-    from kopl.errors import (
-        ExecutionError,
-        KoplError,
-        LimitError,
-        ParseError,
-        ProgramError,
-        TypingError,
-    )
-    from kopl.executor import Executor, Limits, Result
-    from kopl.functions import FUNCTIONS
-    from kopl.program import Call
-    from kopl.text import read, to_json, write_json, write_nested, write_serialised
-    from kopl.typecheck import check
 
-# Names are loaded when asked for: the command line starts without numpy and lark.
-_HOMES = {
-    "answers": ["published_equal", "same_answer"],
-    "builder": ["find", "find_all"],
-    "typecheck": ["check"],
-    "errors": [
-        "ExecutionError",
-        "KoplError",
-        "LimitError",
-        "ParseError",
-        "ProgramError",
-        "TypingError",
-    ],
-    "executor": ["Executor", "Limits", "Result"],
-    "functions": ["FUNCTIONS"],
-    "program": ["Call"],
-    "text": ["read", "to_json", "write_json", "write_nested", "write_serialised"],
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-__all__ = [
-    "FUNCTIONS",
-    "Call",
-    "ExecutionError",
-    "Executor",
-    "KoplError",
-    "LimitError",
-    "Limits",
-    "ParseError",
-    "ProgramError",
-    "Result",
-    "TypingError",
-    "check",
-    "find",
-    "find_all",
-    "published_equal",
-    "read",
-    "same_answer",
-    "to_json",
-    "write_json",
-    "write_nested",
-    "write_serialised",
-]
+@cache
+def _homes() -> dict[str, str]:
+    """The module of each public name. The names stand in the stub, once, for type checkers too."""
+    stub = Path(__file__).with_name("__init__.pyi").read_text("utf-8")
+    return {name: home for home, name in re.findall(r"^from (\S+) import (\w+) as", stub, re.M)}
 
 
 def __getattr__(name: str) -> Any:
-    if home := _HOME_OF.get(name):
-        return getattr(import_module(f"kopl.{home}"), name)
+    # Names are loaded when they are asked for: the command line starts without numpy and lark.
+    if home := _homes().get(name):
+        return getattr(import_module(home), name)
+    if name == "__all__":
+        return sorted(_homes())
+    if name == "__version__":
+        return import_module("kb.packages").version()
     raise AttributeError(f"module 'kopl' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*_homes(), "__doc__", "__file__", "__name__", "__path__", "__version__"])

@@ -7,7 +7,19 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from importlib import import_module, metadata
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+# As in kopl/__init__.py, which another package may have overwritten.
+_found = spec_from_file_location("kb.conflict", Path(__file__).parents[2] / "kb" / "conflict.py")
+assert _found and _found.loader
+_conflict = module_from_spec(_found)
+with suppress(FileNotFoundError):
+    _found.loader.exec_module(_conflict)
+    _conflict.refuse_others("kopl")
 
 # command -> (module with add_arguments and run, what it does). Commands of packages that stand
 # above this one are named by text only: nothing here imports them until a user asks for them.
@@ -34,18 +46,22 @@ COMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-def version() -> str:
-    """The installed version, or "unknown" in a checkout that is not installed."""
-    try:
-        return metadata.version("kopl-toolkit")
-    except metadata.PackageNotFoundError:
-        return "unknown"
+def _module(command: str) -> ModuleType:
+    """The module of a command; raises ImportError where others use the name of its package."""
+    from kb.conflict import PACKAGES, refuse_others
+
+    name = COMMANDS[command][0]
+    if (package := name.partition(".")[0]) in PACKAGES:
+        refuse_others(package)
+    return import_module(name)
 
 
 class _Version(argparse.Action):
     """Prints the version; looked up only then, because reading metadata takes time."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from kb.packages import version
+
         print(f"kopl-toolkit {version()}")
         parser.exit()
 
@@ -56,10 +72,10 @@ def _parser(chosen: str | None) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version and stop")
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for name, (module, sentence) in COMMANDS.items():
+    for name, (_, sentence) in COMMANDS.items():
         command = commands.add_parser(name, help=sentence, description=sentence.capitalize() + ".")
         if name == chosen:
-            found = import_module(module)
+            found = _module(name)
             found.add_arguments(command)
             command.set_defaults(run=found.run)
     return parser
@@ -69,7 +85,7 @@ def _completed(arguments: list[str], chosen: str | None) -> list[str]:
     """The arguments with an action put in that a command lets be left out."""
     if chosen not in COMMANDS:
         return arguments
-    complete = getattr(import_module(COMMANDS[chosen][0]), "default_action", None)
+    complete = getattr(_module(chosen), "default_action", None)
     if complete is None:
         return arguments
     at = arguments.index(chosen) + 1

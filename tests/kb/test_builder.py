@@ -30,7 +30,6 @@ from kb import (
     from_kqapro,
     write_snapshot,
 )
-from kb.conflict import FOREIGN_FILES, foreign_files, refuse_foreign_package
 from kb.progress import ProgressBar
 from kb.search import near_names, suggest
 from tests.kb.strategies import document_of
@@ -227,26 +226,6 @@ def test_near_names() -> None:
     assert suggest(knowledge, "capitol of", ["relation"]) == ["capital of"]
     assert suggest(knowledge, "citty", ["concept", "entity"])[0] == "city"
     assert suggest(knowledge, "Paris", ["entity"]) == []  # not the name itself
-
-
-# --- the other package of the same name ----------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", FOREIGN_FILES)
-def test_files_of_the_other_package_are_refused(name: str, tmp_path: Path) -> None:
-    (tmp_path / "__init__.py").write_text("")
-    refuse_foreign_package(tmp_path)
-    (tmp_path / name).write_text("")
-    assert foreign_files(tmp_path) == [tmp_path / name]
-    with pytest.raises(ImportError, match="pip uninstall KoPL") as caught:
-        refuse_foreign_package(tmp_path)
-    assert str(tmp_path / name) in str(caught.value)
-
-
-def test_our_own_files_are_not_refused() -> None:
-    refuse_foreign_package()
-    folder = Path(kb.__file__).parent.parent / "kopl"
-    assert folder.is_dir() and foreign_files(folder) == []
 
 
 # --- progress ------------------------------------------------------------------------------------
