@@ -14,18 +14,27 @@ import time
 from pathlib import Path
 
 from kb import KnowledgeBase, load
+from kb.conflict import refuse_others
 from kb.errors import KoplError
 from kopl.example import Example, read_examples, write_examples
 from parsers.command import torch_is_needed
 from parsers.command_eval import score
-from parsers.settings import Settings, read_settings
-
-ROOT = Path(__file__).resolve().parents[1]
+from parsers.settings import (
+    Settings,
+    configs_folder,
+    find_config,
+    read_settings,
+    shipped_configs,
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--config", type=Path, help="a YAML file (default: configs/default.yaml)")
+    parser.add_argument(
+        "--config", metavar="NAME",
+        help=f"the settings: a shipped config ({', '.join(shipped_configs())}) or a YAML file of"
+        " one's own (default: the shipped config default)",
+    )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting"
     )
@@ -38,6 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError(
             "--resume goes on with the settings of the run; leave out --config and --set"
         )
+    refuse_others("generation")  # from which the questions come
     with torch_is_needed():
         import torch
 
@@ -51,9 +61,9 @@ def run(arguments: argparse.Namespace) -> int:
         folder = arguments.resume
         settings = read_run(folder)[0]
     else:
-        settings = read_settings(
-            arguments.config or ROOT / "configs" / "default.yaml", arguments.set
-        )
+        name = arguments.config
+        config = configs_folder() / "default.yaml" if name is None else find_config(name)
+        settings = read_settings(config, arguments.set)
     torch.set_num_threads(settings.threads)
     world = World.of(settings)
     try:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kb.errors import KoplError
+from kb.packages import needs
 from kb.search import near_names
 
 MODELS = ("pointer", "rnn", "seq2seq")
@@ -341,6 +342,36 @@ def check_device(name: str) -> None:
         raise SettingsError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}")
 
 
+def configs_folder() -> Path:
+    """Where the shipped configs lie: inside this package, or at the top of a clone."""
+    inside = Path(__file__).parent / "configs"
+    return inside if inside.is_dir() else Path(__file__).resolve().parents[1] / "configs"
+
+
+def shipped_configs() -> list[str]:
+    """The names of the configs that come with the toolkit."""
+    return sorted(path.stem for path in configs_folder().glob("*.yaml"))
+
+
+def find_config(name: str) -> Path:
+    """The YAML file of that path, or the shipped config of that name (``tiny`` or ``tiny.yaml``).
+
+    Raises SettingsError with the names of the shipped ones.
+    """
+    path = Path(name)
+    if path.exists() and not path.is_dir():
+        return path
+    shipped = shipped_configs()
+    if (stem := name.removesuffix(".yaml")) in shipped:
+        return configs_folder() / f"{stem}.yaml"
+    near = near_names(path.stem, shipped)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    raise SettingsError(
+        f"--config {name}: there is no such file, and no config of that name is shipped{hint};"
+        f" shipped are {', '.join(shipped)}"
+    )
+
+
 def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
     """The settings of a YAML file with ``key=value`` pairs on top.
 
@@ -366,7 +397,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     try:
         import yaml  # type: ignore[import-untyped]
     except ImportError:
-        raise SettingsError("reading a config needs PyYAML: pip install -e '.[train]'") from None
+        raise SettingsError(needs("configs", "PyYAML")) from None
     try:
         found = yaml.safe_load(path.read_text("utf-8"))
     except OSError as error:

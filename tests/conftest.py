@@ -5,6 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import shutil
+import subprocess
+import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +16,11 @@ from typing import Any
 import pytest
 
 DATA = Path(__file__).parent / "data"
+ROOT = Path(__file__).parents[1]
+# The folders of the repository that are distributed.
+SOURCES = (
+    ".ci", "benchmarks", "configs", "cqa", "docs", "generation", "kb", "kopl", "parsers", "tests",
+)  # fmt: skip
 
 
 @pytest.fixture(autouse=True)
@@ -54,3 +63,46 @@ def kopl_data() -> Path:
     if not Path(folder).is_dir():
         pytest.skip(f"KOPL_DATA names {folder}, which is no folder")
     return Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the source distribution, and with the wheels from the tree and from it.
+
+    They are ``*.tar.gz``, ``tree/*.whl`` and ``sdist/*.whl``. Everything is made in a copy, so that
+    the checkout stays as it is.
+    """
+    pytest.importorskip("setuptools", minversion="70.1", reason="building needs setuptools 70.1")
+    folder = tmp_path_factory.mktemp("built")
+    left_out = shutil.ignore_patterns(
+        "__pycache__", ".*_cache", ".hypothesis", "*.egg-info", "*.pyc"
+    )
+    for name in ("tree", "sdist"):
+        (folder / name).mkdir()
+    source = folder / "source"
+    source.mkdir()
+    for path in ROOT.iterdir():
+        # Not what is made by working here: environments, runs, builds.
+        if path.is_file():
+            shutil.copy(path, source)
+        elif path.name in SOURCES:
+            shutil.copytree(path, source / path.name, ignore=left_out)
+    _build(source, f"build_sdist({str(folder)!r})")
+    # A wheel of a tree that other builds left nothing in.
+    shutil.rmtree(source / "kopl_toolkit.egg-info")
+    _build(source, f"build_wheel({str(folder / 'tree')!r})")
+    [sdist] = folder.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    unpacked = folder / sdist.name.removesuffix(".tar.gz")
+    _build(unpacked, f"build_wheel({str(folder / 'sdist')!r})")
+    return folder
+
+
+def _build(source: Path, call: str) -> None:
+    """What ``pip wheel`` has setuptools do, without an environment of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"import setuptools.build_meta as backend; backend.{call}"],
+        cwd=source, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr

@@ -84,7 +84,7 @@ def test_interrupted_and_resumed(torch: Any, tmp_path: Path, trained: Path,
     ("arguments", "message"),
     [
         (["train.py", "--set", "epoch=1"], "did you mean epochs"),
-        (["train.py", "--config", "none.yaml"], "cannot be opened"),
+        (["train.py", "--config", "none.yaml"], "no such file, and no config of that name"),
         (["train.py", "--resume", "none"], "no such run"),
         (["train.py", "--resume", "none", "--set", "epochs=1"], "leave out"),
         (["train.py", "--set", "kb=none.json"], "no such file"),

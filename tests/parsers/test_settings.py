@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from parsers.settings import MODELS, Settings, SettingsError, read_settings
+from parsers import settings as settings_module
+from parsers.settings import MODELS, Settings, SettingsError, find_config, read_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -49,6 +50,37 @@ def test_settings_are_read_back(model: str) -> None:
 def test_every_config_is_read(path: Path) -> None:
     pytest.importorskip("yaml", reason="PyYAML is not installed (extra 'train')")
     assert read_settings(path).output.startswith("runs/")
+
+
+def test_configs_are_found_by_name_and_by_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = ROOT / "configs" / "tiny.yaml"
+    assert find_config("tiny") == find_config("tiny.yaml") == find_config(str(shipped)) == shipped
+    (tmp_path / "tiny").mkdir()  # a run, say
+    assert find_config("tiny") == shipped
+    own = tmp_path / "tiny.yaml"
+    own.write_text("epochs: 3")
+    assert find_config("tiny") == shipped
+    assert find_config("tiny.yaml") == Path("tiny.yaml")  # what is at hand comes first
+    for wrong in ("tniy", "configs/none.yaml", "configs/tiny.yaml", "", "."):
+        with pytest.raises(SettingsError, match=r"no such file.* shipped are .*default.* tiny"):
+            find_config(wrong)
+    with pytest.raises(SettingsError, match="did you mean tiny"):
+        find_config("tinny")
+
+
+def test_configs_of_an_installed_package_lie_inside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = tmp_path / "parsers" / "configs"
+    inside.mkdir(parents=True)
+    (inside / "default.yaml").write_text("")
+    monkeypatch.setattr(settings_module, "__file__", str(tmp_path / "parsers" / "settings.py"))
+    assert find_config("default") == inside / "default.yaml"
+    with pytest.raises(SettingsError, match=r"shipped are default$"):
+        find_config("tiny")
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,21 @@
+"""Only what setup.cfg cannot say: the long description, whose links must lead somewhere on PyPI."""
+
+import re
+from configparser import ConfigParser
+from pathlib import Path
+
+from setuptools import setup
+
+TOP = Path(__file__).resolve().parent
+
+
+def long_description() -> str:
+    """The README with its relative links made absolute."""
+    config = ConfigParser()
+    config.read(TOP / "setup.cfg", "utf-8")
+    files = f"{config['metadata']['url']}/blob/main"
+    text = (TOP / "README.md").read_text("utf-8")
+    return re.sub(r"\]\((?![a-z]+:|#)([^)\s]+)\)", rf"]({files}/\1)", text)
+
+
+setup(long_description=long_description())
