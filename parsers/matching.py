@@ -55,6 +55,8 @@ def _sorted_operands(call: Call) -> Call:
 
 def _spelled(call: Call) -> tuple[Function, tuple[str, ...]]:
     """The function and the arguments of a call, in one spelling."""
+    if len(call.arguments) != len(call.function.arguments):
+        return call.function, call.arguments  # a model may write too many, or too few
     try:
         values = typed_arguments(call)
     except TypingError:

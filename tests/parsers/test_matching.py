@@ -13,7 +13,7 @@ from kb import from_kqapro
 from kopl.executor import Executor
 from kopl.functions import AND, FILTER_CONCEPT, FUNCTIONS, OR
 from kopl.program import Call
-from kopl.text import read
+from kopl.text import read, read_serialised
 from kopl.traits import filters_by_value
 from kopl.types import Type
 from parsers.matching import exact_match, normal_form
@@ -148,3 +148,14 @@ def _kind(call: Call) -> str | None:
     if function is FILTER_CONCEPT or (function.arguments and filters_by_value(function)):
         return "filter"
     return None
+
+
+@pytest.mark.parametrize(
+    "written", ["Find", "Find <arg> A <arg> B", "Find <arg> A <arg> 1 <arg> 2"]
+)
+def test_a_wrong_number_of_arguments_is_another_program(written: str) -> None:
+    """As a model writes whose decoding is not constrained; it does not type, but it is compared."""
+    gold = read(f"Count({A})")
+    predicted = read_serialised(f"{written} <func> Count")
+    assert not exact_match(gold, predicted)
+    assert exact_match(predicted, predicted)
