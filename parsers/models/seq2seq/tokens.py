@@ -10,6 +10,11 @@ from parsers.models.seq2seq.loading import library
 
 BEGIN, PADDING, END, UNKNOWN = "<s>", "<pad>", "</s>", "<unk>"
 
+# What becomes no part of a larger token: names and variables of queries are one piece each, so that
+# a query is not four times as long as its program; all else is as in BART's tokenizer, where words,
+# numbers and signs are pieces, each with the blank before it.
+_PIECES = r" ?<[^<>\s]+>| ?\?\w+| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
 
 class Tokens:
     """A tokenizer of transformers, as the model uses it: texts to numbers and back.
@@ -58,10 +63,13 @@ def with_tokens(tokenizer: Any, marks: Iterable[str], texts: Iterable[str]) -> N
 
 def tokenizer_of(texts: Iterable[str], size: int) -> Any:
     """A byte-level BPE tokenizer, as BART's, from texts."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 
     made = Tokenizer(models.BPE(unk_token=None))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    made.pre_tokenizer = pre_tokenizers.Sequence([
+        pre_tokenizers.Split(Regex(_PIECES), "isolated"),
+        pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+    ])  # fmt: skip
     made.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=size, special_tokens=[BEGIN, PADDING, END, UNKNOWN], show_progress=False,
