@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from kb.errors import KoplError
+from parsers.memory import is_out_of_memory
 from parsers.models.base import Item, Model
 from parsers.settings import TrainingSettings
 from parsers.world import World
@@ -128,10 +129,3 @@ def _out_of_memory_explained(items: Sequence[Item], done: int) -> Iterator[None]
             f" {max(1, len(items) // 2)} or less, which changes no result, or lower"
             " training.batch or the model's sizes"
         ) from None
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that memory, of the device or of the machine, is not enough."""
-    return isinstance(error, MemoryError | torch.OutOfMemoryError) or (
-        isinstance(error, RuntimeError) and "can't allocate memory" in str(error)
-    )

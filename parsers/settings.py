@@ -191,7 +191,8 @@ class Settings(_Checked):
     ``data`` is a file of examples that is split; or ``train``, ``valid`` and ``test`` are files of
     their own; without any, ``questions`` examples are generated over ``kb``. ``start_from`` is the
     folder of a run whose weights the training begins with. ``query_style`` is how queries are
-    written that the examples do not bring. ``device`` is auto, cpu, cuda or cuda:N.
+    written that the examples do not bring. ``device`` is auto, cpu, cuda or cuda:N. ``memory``
+    bounds what predicting takes beyond the weights, in GiB; it changes no prediction.
     """
 
     model: str = "pointer"
@@ -207,6 +208,7 @@ class Settings(_Checked):
     output: str = "runs/default"
     start_from: str = ""
     device: str = "auto"
+    memory: float = 2.0
     threads: int = 2
     plots: bool = True
     tensorboard: bool = False
@@ -218,7 +220,7 @@ class Settings(_Checked):
 
     # Ten questions are the fewest that 8 : 1 : 1 divides, but those with the same program stay
     # together, so that ten may leave a part empty.
-    _LEAST: ClassVar = {"questions": 20, "seed": 0, "threads": 1}
+    _LEAST: ClassVar = {"questions": 20, "seed": 0, "memory": 0.0, "threads": 1}
     _MOST: ClassVar = {"seed": 2**63 - 1, "threads": 1024}
     _CHOICES: ClassVar = {"model": MODELS, "language": LANGUAGES, "query_style": ("data", "exact")}
 

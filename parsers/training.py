@@ -32,10 +32,11 @@ from parsers.checkpoint import (
 )
 from parsers.evaluation import evaluate
 from parsers.history import History, check_trackers
+from parsers.memory import is_out_of_memory
 from parsers.meter import Meter
 from parsers.models import class_of
 from parsers.models.base import Item, Model, batches
-from parsers.optimizing import Optimizer, Step, TrainingError, is_out_of_memory
+from parsers.optimizing import Optimizer, Step, TrainingError
 from parsers.settings import Settings, flat
 from parsers.transfer import check_start, start_from
 from parsers.world import World
@@ -65,8 +66,8 @@ class Progress:
 # where things are, what is told of it. That the knowledge base and the questions are the same is
 # checked by what they say; `training.part` is to be lowered when the memory is not enough.
 MAY_CHANGE = frozenset(
-    ["kb", "output", "device", "threads", "plots", "tensorboard", "wandb", "training.epochs",
-     "training.minutes", "training.part"]
+    ["kb", "output", "device", "memory", "threads", "plots", "tensorboard", "wandb",
+     "training.epochs", "training.minutes", "training.part"]
 )  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from kb import KnowledgeBase
 from kb.errors import KoplError
 from kopl.example import Example
 from parsers.languages import Language, language_of
+from parsers.memory import Parts
 from parsers.prediction import Prediction, nothing
 from parsers.settings import Settings
 from parsers.tokens import unreadable
@@ -80,6 +81,8 @@ class Model(ABC):
     def __init__(self, settings: Settings, kb: KnowledgeBase) -> None:
         self.settings, self.kb = settings, kb
         self.language: Language = language_of(settings, kb)
+        self.memory = settings.memory  # GiB that predicting may take; it changes no prediction
+        self.parts = Parts()
 
     # --- making, saving ----------------------------------------------------------------------
 
@@ -170,13 +173,25 @@ class Model(ABC):
         One beam is greedy search. ``constrained``: only what is well-typed and, where the model
         can tell, only names that the knowledge base has. ``guided``: a model that writes programs
         call by call does not go on with calls that find nothing; others take no notice. A question
-        that is not read gets one prediction that says why.
+        that is not read, or for which memory is not enough, gets one prediction that says why.
+
+        No more questions go together than fit into ``memory``; where that does not suffice, fewer.
         """
         self.network.eval()
         reasons = [unreadable(question) for question in questions]
         asked = [one for one, reason in zip(questions, reasons, strict=True) if reason is None]
-        found = iter(self.written(asked, beams, constrained, guided) if asked else ())
+        written = self.parts.work(
+            asked,
+            lambda part: self.written(part, beams, constrained, guided),
+            lambda question: [nothing("there is too little memory for the question")],
+            self.together(asked, beams),
+        )
+        found = iter(written)
         return [next(found) if reason is None else [nothing(reason)] for reason in reasons]
+
+    def together(self, questions: Sequence[str], beams: int) -> int:
+        """How many of some questions may be asked together, so that ``memory`` suffices."""
+        return len(questions)
 
     @abstractmethod
     def written(

@@ -17,9 +17,11 @@ from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
 from parsers.languages import Language, NotWritableError, language_of
 from parsers.languages.kopl import MARKS
+from parsers.memory import fitting
 from parsers.models.base import IGNORED, Batch, Item, Model, Scores, summed_loss
 from parsers.models.guides import text_guide
 from parsers.models.seq2seq import loading
+from parsers.models.seq2seq.size import scoring_bytes, search_bytes
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens
 from parsers.prediction import Prediction
 from parsers.settings import Settings
@@ -236,6 +238,14 @@ class Seq2SeqModel(Model):
             result.append(sorted(seen.values(), key=lambda one: -one.log_probability))
         return result
 
+    def together(self, questions: Sequence[str], beams: int) -> int:
+        """As many questions as `memory` allows, each text as long as it may become."""
+        longest = self.settings.seq2seq.longest
+        # A token spells a letter or more, as a rule.
+        read = min(max(map(len, questions), default=0) + 2, longest)
+        size = search_bytes(self.network.inner.config, read, longest, beams)
+        return fitting(self.memory, beams * size)
+
     def _generated(
         self, questions: list[list[int]], beams: int, constrained: bool
     ) -> list[list[int]]:
@@ -262,20 +272,28 @@ class Seq2SeqModel(Model):
     def _log_probabilities(
         self, questions: list[list[int]], found: list[list[int]], beams: int
     ) -> list[float]:
-        """The logarithm of the probability of each text, whatever the search made of it."""
-        repeated = [row for row in questions for _ in range(beams)]
-        first = len(self.tokens.first)
-        targets = _padded([row[1:] for row in found], IGNORED)
-        batch = Seq2SeqBatch(
-            0, _padded(repeated, self.tokens.padding),
-            _padded([[1] * len(row) for row in repeated], 0), targets,
-        ).to(self.device)  # fmt: skip
-        logs = self.network.scores(batch).float().log_softmax(-1)
-        chosen = logs.gather(-1, batch.targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-        counted = batch.targets != IGNORED
-        counted[:, :first] = False  # they are always there
-        sums: list[float] = (chosen * counted).sum(-1).tolist()
-        return sums
+        """The logarithm of the probability of each text, whatever the search made of it.
+
+        The scores of all words at all places are the largest thing that predicting makes (10 MB for
+        50 tokens of BART), so that only so many rows are scored at once as fit into `memory`.
+        """
+        longest = -(-max(map(len, found)) // MULTIPLE) * MULTIPLE
+        size = fitting(self.memory, scoring_bytes(self.network.inner.config, longest))
+        logs: list[float] = []
+        for begin in range(0, len(found), size):
+            rows = range(begin, min(begin + size, len(found)))
+            batch = Seq2SeqBatch(
+                0, _padded([questions[row // beams] for row in rows], self.tokens.padding),
+                _padded([[1] * len(questions[row // beams]) for row in rows], 0),
+                _padded([found[row][1:] for row in rows], IGNORED),
+            ).to(self.device)  # fmt: skip
+            scores = self.network.scores(batch).float()
+            chosen = scores.gather(-1, batch.targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+            places = chosen - scores.logsumexp(-1)
+            counted = batch.targets != IGNORED
+            counted[:, : len(self.tokens.first)] = False  # they are always there
+            logs += (places * counted).sum(-1).tolist()
+        return logs
 
 
 def _padded(rows: Sequence[Sequence[int]], value: int) -> Tensor:
