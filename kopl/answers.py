@@ -47,6 +47,20 @@ def published_equal(gold: str, predicted: str) -> bool:
     return _same_time(gold, predicted) or gold == predicted
 
 
+def published_text(answer: str) -> str:
+    """An answer as the programs published with KQA Pro print it, for their leaderboard.
+
+    They cut off a fraction below 1e-5, and any fraction of a negative number; other numbers are
+    printed by Python. All else is as it stands.
+    """
+    try:
+        # What only looks like a number, as the string "007", is not printed as one.
+        is_number = str(read_quantity(answer)) == answer
+    except ValueReadError:
+        return answer
+    return _truncated(answer) if is_number else answer
+
+
 def _truncated(text: str) -> str:
     try:
         first, *others = text.split()

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 from kb.errors import ReadError
 from kb.stream import JsonStream, TextReader, writing
@@ -58,23 +58,70 @@ class Example:
     def from_json(cls, item: Mapping[str, Any]) -> Example:
         """The example in such an object; raises KeyError, TypeError or ParseError."""
         item = _renamed(item)
-        id, choices = item.get("id"), item.get("choices") or ()
-        if not isinstance(item["question"], str):
-            raise TypeError(f"the question is {item['question']!r}, but must be a text")
-        texts = {key: item.get(key) for key in ("answer", "type", "sparql", "canonical")}
-        for key, text in texts.items():
-            if not isinstance(text, str | None):
-                raise TypeError(f"{key!r} is {text!r}, but must be a text")
-        if not isinstance(choices, list | tuple) or any(type(one) is not str for one in choices):
-            raise TypeError("'choices' must be a list of texts")
-        return cls(
-            question=item["question"],
-            program=read_json(item["program"]),
-            choices=tuple(choices),
-            id=None if id is None else str(id),
-            extra={key: value for key, value in item.items() if key not in FIELDS},
-            **texts,
-        )
+        asked = _asked(item) | _texts(item, "answer", "type", "sparql", "canonical")
+        extra = {key: value for key, value in item.items() if key not in FIELDS}
+        return cls(program=read_json(item["program"]), extra=extra, **asked)
+
+
+@dataclass(frozen=True)
+class BareQuestion:
+    """A question whose program is not known, as the test questions of KQA Pro are published.
+
+    With an ``answer`` what is predicted for it can be compared; without, only written down.
+    """
+
+    question: str
+    answer: str | None = None
+    choices: tuple[str, ...] = ()
+    id: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    program: ClassVar[None] = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The object of one line."""
+        fields: dict[str, Any] = {
+            "id": self.id,
+            "question": self.question,
+            "answer": self.answer,
+            "choices": list(self.choices) or None,
+        }
+        return {k: v for k, v in fields.items() if v is not None} | dict(self.extra)
+
+    @classmethod
+    def from_json(cls, item: Mapping[str, Any]) -> BareQuestion:
+        """The question in such an object; raises KeyError or TypeError."""
+        item = _renamed(item)
+        own = {"id", "question", "answer", "choices", "program"}
+        extra = {key: value for key, value in item.items() if key not in own}
+        return cls(extra=extra, **_asked(item), **_texts(item, "answer"))
+
+
+# What a parser can be asked: with the program that is right, or without.
+Asked: TypeAlias = Example | BareQuestion
+
+
+def _asked(item: Mapping[str, Any]) -> dict[str, Any]:
+    """The question, its choices and its name; raises KeyError or TypeError."""
+    id, choices = item.get("id"), item.get("choices") or ()
+    if not isinstance(item["question"], str):
+        raise TypeError(f"the question is {item['question']!r}, but must be a text")
+    if not isinstance(choices, list | tuple) or any(type(one) is not str for one in choices):
+        raise TypeError("'choices' must be a list of texts")
+    return {
+        "question": item["question"],
+        "choices": tuple(choices),
+        "id": None if id is None else str(id),
+    }
+
+
+def _texts(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Texts that may be missing, by their keys; raises TypeError."""
+    texts = {key: item.get(key) for key in keys}
+    for key, text in texts.items():
+        if not isinstance(text, str | None):
+            raise TypeError(f"{key!r} is {text!r}, but must be a text")
+    return texts
 
 
 def _renamed(item: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -95,6 +142,21 @@ def read_examples(path: Path | str) -> Iterator[Example]:
         yield read_example(item, place, str(path))
 
 
+def read_questions(path: Path | str) -> Iterator[Asked]:
+    """The questions of a file as `read_examples` reads it, those without programs, too.
+
+    Raises ReadError with file and place for what is malformed.
+    """
+    for place, item in read_objects(path):
+        if isinstance(item, dict) and item.get("program") is None:
+            try:
+                yield BareQuestion.from_json(item)
+            except (KeyError, TypeError) as error:
+                raise _malformed(error, place, str(path)) from None
+        else:
+            yield read_example(item, place, str(path))
+
+
 def read_example(item: Any, place: str = "", source: str = "") -> Example:
     """The example in what `read_objects` gives; raises ReadError with file and place."""
     if isinstance(item, ReadError):
@@ -109,10 +171,14 @@ def read_example(item: Any, place: str = "", source: str = "") -> Example:
     except UnicodeEncodeError:
         raise ReadError("the program is not UTF-8 text", place=place, source=source) from None
     except (KeyError, TypeError) as error:
-        missing = f"there is no {error}" if isinstance(error, KeyError) else str(error)
-        raise ReadError(f"not an example: {missing}", place=place, source=source) from None
+        raise _malformed(error, place, source) from None
     except ProgramError as error:
         raise ReadError(f"program: {error}", place=place, source=source) from None
+
+
+def _malformed(error: KeyError | TypeError, place: str, source: str) -> ReadError:
+    missing = f"there is no {error}" if isinstance(error, KeyError) else str(error)
+    return ReadError(f"not an example: {missing}", place=place, source=source)
 
 
 def read_objects(path: Path | str) -> Iterator[tuple[str, Any]]:
@@ -182,14 +248,16 @@ def _check_text(item: Any) -> None:
     json.dumps(item, ensure_ascii=False).encode("utf-8")
 
 
-def write_examples(
-    path: Path | str, examples: Iterable[Example], *, published: bool = False
-) -> int:
+def write_examples(path: Path | str, examples: Iterable[Asked], *, published: bool = False) -> int:
     """Write examples as JSON lines and say how many; the file appears when it is complete."""
     count = 0
     with writing(path) as file:
         for example in examples:
-            line = json.dumps(example.to_json(published=published), ensure_ascii=False)
-            file.write(line + "\n")
+            item = (
+                example.to_json(published=published)
+                if isinstance(example, Example)
+                else example.to_json()
+            )
+            file.write(json.dumps(item, ensure_ascii=False) + "\n")
             count += 1
     return count

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from kopl.errors import ParseError
-from kopl.example import Example
+from kopl.example import Asked
 from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
 from parsers.constrain.rerank import by_execution, plausible
@@ -30,6 +30,8 @@ SHARES: dict[str, Callable[[Judged], bool]] = {
     "same program": lambda one: one.same_program,
     "same program up to order": lambda one: one.same_form,
 }
+# Those that need a program to compare with.
+OF_PROGRAMS = ("same program", "same program up to order")
 
 
 class Predicts(Protocol):
@@ -67,10 +69,15 @@ class Report:
     judged: list[Judged] = field(repr=False)
     seen_answers: frozenset[str] = field(repr=False)
 
+    @cached_property
+    def compared(self) -> list[Judged]:
+        """Those whose questions say what is right; the others are only predicted."""
+        return [one for one in self.judged if one.compared]
+
     @property
     def accuracy(self) -> float:
         """Execution accuracy by the default rule (0 of none). What failed is never right."""
-        return self.share(RULES["default"]).value or 0.0
+        return self.share(RULES["default"], among=self.compared).value or 0.0
 
     def share(
         self, holds: Callable[[Judged], bool], among: Iterable[Judged] | None = None
@@ -88,14 +95,14 @@ class Report:
             }
             for part, found in self._columns.items()
         }  # fmt: skip
-        return Table(self.share(holds), parts)
+        return Table(self.share(holds, among=self.compared), parts)
 
     @cached_property
     def _columns(self) -> dict[str, dict[str, list[Judged]]]:
         found: dict[str, dict[str, list[Judged]]] = {
             part: {column: [] for column in columns} for part, columns in PARTS.items()
         }
-        for one in self.judged:
+        for one in self.compared:
             for part, columns in columns_of(one, self.seen_answers).items():
                 for column in columns:
                     found[part][column].append(one)
@@ -103,17 +110,34 @@ class Report:
 
     def shares(self) -> dict[str, Share]:
         """How far the predictions get, and how often the program itself is right."""
-        return {name: self.share(holds) for name, holds in SHARES.items()}
+        with_programs = [one for one in self.judged if one.example.program is not None]
+        return {
+            name: self.share(holds, among=with_programs if name in OF_PROGRAMS else self.judged)
+            for name, holds in SHARES.items()
+        }
 
     def verdicts(self) -> dict[str, int]:
-        """How many predictions end in which way; together they are all."""
+        """How many predictions end in which way; together they are all.
+
+        "not compared" is left out where there are none such.
+        """
         counts = Counter(one.verdict for one in self.judged)
-        return {verdict: counts[verdict] for verdict in VERDICTS}
+        return {one: counts[one] for one in VERDICTS if one != "not compared" or counts[one]}
 
     def notes(self) -> list[str]:
         """What a reader of the scores must know of the questions and of failed runs."""
         found = []
-        if golden := sum(one.gold is None for one in self.judged):
+        if bare := len(self.judged) - len(self.compared):
+            found.append(
+                f"{bare} of {len(self.judged)} questions have neither a program nor an answer: they"
+                " are predicted, not compared"
+            )
+        if unknown := sum(one.example.program is None for one in self.compared):
+            found.append(
+                f"{unknown} questions have an answer and no program: they count overall and for"
+                " zero-shot, in no other column"
+            )
+        if golden := sum(one.gold is None for one in self.compared):
             found.append(
                 f"{golden} questions store no answer and their programs have no single one on this"
                 " knowledge base; they are never right"
@@ -127,6 +151,7 @@ class Report:
         """All scores as plain numbers."""
         return {
             "questions": len(self.judged),
+            "compared": len(self.compared),
             "accuracy": {rule: self.table(rule).to_json() for rule in RULES},
             **{name: share.to_json() for name, share in self.shares().items()},
             "verdicts": self.verdicts(),
@@ -134,7 +159,7 @@ class Report:
 
 
 def evaluate(
-    model: Predicts, examples: Sequence[Example], seen_answers: Iterable[str],
+    model: Predicts, examples: Sequence[Asked], seen_answers: Iterable[str],
     advance: Callable[[int], None] = lambda count: None,
     *, beams: int = 1, constrained: bool = True, guided: bool = False,
 ) -> Report:  # fmt: skip

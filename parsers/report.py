@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -12,7 +13,8 @@ from typing import Any
 
 from kb.errors import KoplError
 from kb.stream import writing
-from kopl.example import Example
+from kopl.answers import published_text
+from kopl.example import Asked
 from parsers.evaluation import Report
 from parsers.report_paper import PUBLISHED
 from parsers.scoring_confidence import Calibration, Decoding, Temperature
@@ -22,6 +24,11 @@ from parsers.scoring_statistics import (
     INTERVAL,
     Difference,
 )
+
+# What stands for the answer of a prediction that has none; the published programs for queries write
+# it, too. Those for programs write "no", which is the right answer of some questions.
+NO_ANSWER = "None"
+_LINE_ENDS = re.compile(r"[\r\n]+")
 
 
 class EvaluationError(KoplError):
@@ -58,7 +65,8 @@ class Scored:
 
     def worst(self, count: int) -> list[int]:
         """The numbers of the questions that it has wrong, the most confident first."""
-        wrong = [n for n, one in enumerate(self.report.judged) if not one.right]
+        judged = self.report.judged
+        wrong = [n for n, one in enumerate(judged) if one.compared and not one.right]
         return sorted(wrong, key=lambda n: (-self.confidence(n), n))[:count]
 
     def to_json(self) -> dict[str, Any]:
@@ -85,9 +93,9 @@ class Comparison:
     def differences(self) -> list[tuple[Scored, Scored, Difference]]:
         """The first run beside each other one, question by question, by the default rule."""
         first, *others = self.runs
-        right = [one.right for one in first.report.judged]
+        right = [one.right for one in first.report.compared]
         return [
-            (first, other, Difference.of(right, [one.right for one in other.report.judged]))
+            (first, other, Difference.of(right, [one.right for one in other.report.compared]))
             for other in others
         ]
 
@@ -120,7 +128,19 @@ def write_predictions(path: Path, comparison: Comparison) -> None:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
 
 
-def same_questions(first: Sequence[Example], second: Sequence[Example], sources: str) -> None:
+def write_answers(path: Path, run: Scored) -> None:
+    """Write the first answer of each prediction, a line each, as KQA Pro's leaderboard takes them.
+
+    Numbers are spelled as the programs published with it print them; a prediction without an answer
+    is the line `NO_ANSWER`. Raises WriteError.
+    """
+    with writing(path) as file:
+        for one in run.report.judged:
+            answer = NO_ANSWER if one.first is None else published_text(one.first)
+            file.write(_LINE_ENDS.sub(" ", answer) + "\n")
+
+
+def same_questions(first: Sequence[Asked], second: Sequence[Asked], sources: str) -> None:
     """Raise EvaluationError, naming the first difference, unless the examples are the same."""
     for number, (one, other) in enumerate(zip_longest(first, second), 1):
         if one != other:

@@ -134,6 +134,7 @@ def _row(cells: Sequence[str], tag: str) -> Iterator[str]:
 
 def _error(shown: Shown, number: int) -> Iterator[str]:
     one = shown.judged
+    wanted = one.example.program
     yield (
         f"<details{' open' if number == 1 else ''}><summary>{text(one.example.question)}"
         f' <span class="verdict">{one.verdict}</span>, {shown.confidence:.1%} confident'
@@ -148,17 +149,18 @@ def _error(shown: Shown, number: int) -> Iterator[str]:
         ("right answer", gold),
         ("its answer", answers or NONE),
         ("why", one.error),
-        ("gold program", write_nested(one.example.program)),
+        ("gold program", None if wanted is None else write_nested(wanted)),
         ("it wrote", one.prediction.text or "(nothing that can be read)"),
     ]
     for name, fact in facts:
         if fact is not None:
             yield f"<dt>{name}</dt><dd>{text(fact)}</dd>\n"
     yield '</dl>\n<div class="charts">\n'
-    yield _chart("gold program", one.example.program, shown.gold_trace, (), f"g{number}")
+    if wanted is not None:
+        yield _chart("gold program", wanted, shown.gold_trace, (), f"g{number}")
     predicted = one.prediction.program
     if predicted is not None:
-        left = departures(one.example.program, predicted)
+        left = [] if wanted is None else departures(wanted, predicted)
         yield _chart("predicted program", predicted, shown.predicted_trace, left, f"p{number}")
     yield "</div></details>\n"
 

@@ -10,7 +10,7 @@ import torch
 from kb import KnowledgeBase
 from kb.errors import ReadError, WriteError
 from kb.progress import ProgressBar
-from kopl.example import Example, read_examples
+from kopl.example import Asked, read_questions
 from parsers.calibration import CalibrationError
 from parsers.evaluation import evaluate
 from parsers.parser import Parser
@@ -52,7 +52,7 @@ def compare(
 
 
 def score_run(
-    folder: Path, parser: Parser, examples: Sequence[Example], decoding: Decoding
+    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding
 ) -> Scored:
     """The report of a run on some examples, with its temperature, which is fitted if need be."""
     temperature, remarks = _temperature(folder, parser, examples, decoding)
@@ -65,7 +65,7 @@ def score_run(
 
 
 def _temperature(
-    folder: Path, parser: Parser, examples: Sequence[Example], decoding: Decoding
+    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding
 ) -> tuple[Temperature | None, list[str]]:
     """The temperature stored with a run, or a new one; and what is to be said about it."""
     found = read_temperature(folder, decoding.kind)
@@ -95,8 +95,8 @@ def _temperature(
     return found, remarks
 
 
-def _examples(file: Path) -> list[Example]:
-    examples = list(read_examples(file))
+def _examples(file: Path) -> list[Asked]:
+    examples = list(read_questions(file))
     if not examples:
         raise ReadError("there are no examples", source=str(file))
     return examples

@@ -36,9 +36,10 @@ def sheets(comparison: Comparison) -> Iterator[Sheet]:
     names = tuple(run.name for run in comparison.runs)
     yield Sheet(("share of the questions, %", *names), tuple(_shares(comparison.runs)))
     counts = [run.report.verdicts() for run in comparison.runs]
+    told = [verdict for verdict in VERDICTS if any(verdict in one for one in counts)]
     yield Sheet(
         ("how predictions end", *names),
-        tuple((verdict, *(str(one[verdict]) for one in counts)) for verdict in VERDICTS),
+        tuple((verdict, *(str(one.get(verdict, 0)) for one in counts)) for verdict in told),
     )
     yield Sheet(("confidence", *names), tuple(_calibration(comparison.runs)))
     if len(comparison.runs) > 1:
@@ -92,13 +93,16 @@ def _calibration(runs: Sequence[Scored]) -> Iterator[tuple[str, ...]]:
     )
     yield (
         "expected calibration error before, %",
-        *(f"{100 * run.calibration.before:.2f}" for run in runs),
+        *(_hundredfold(run.calibration.before) for run in runs),
     )
-    after = [run.calibration.after for run in runs]
     yield (
         "expected calibration error after, %",
-        *(NONE if one is None else f"{100 * one:.2f}" for one in after),
+        *(_hundredfold(run.calibration.after) for run in runs),
     )
+
+
+def _hundredfold(figure: float | None) -> str:
+    return NONE if figure is None else f"{100 * figure:.2f}"
 
 
 def _differences(comparison: Comparison) -> Sheet:

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 from kb.errors import KoplError, ValueReadError
 from kopl.answers import published_equal, same_answer
 from kopl.errors import ParseError, TypingError
-from kopl.example import Example
+from kopl.example import Asked, Example
 from kopl.executor import Denoted
 from kopl.program import Call
 from kopl.sparql.errors import QueryReadError
@@ -22,11 +22,11 @@ from parsers.prediction import Prediction
 
 # How a prediction ends by the default rule. A failed program is never right, on Verify neither.
 Verdict: TypeAlias = Literal[
-    "right", "wrong answer", "several answers", "no answer",
+    "right", "wrong answer", "not compared", "several answers", "no answer",
     "did not parse", "did not type", "did not run",
 ]  # fmt: skip
 VERDICTS: tuple[Verdict, ...] = (
-    "right", "wrong answer", "several answers", "no answer",
+    "right", "wrong answer", "not compared", "several answers", "no answer",
     "did not parse", "did not type", "did not run",
 )  # fmt: skip
 FAILURES: tuple[Verdict, ...] = ("did not parse", "did not type", "did not run")
@@ -47,13 +47,13 @@ class Judged:
     """A prediction beside its example.
 
     ``gold``: the stored answer, or the only one of the gold program, None where neither is to be
-    had (then nothing is right). ``denotation``: the first strings, None where it failed; ``count``
-    of them in all. ``right`` is by the default rule, ``published`` by that of KQA Pro's script.
-    ``same_program``: letter by letter; ``same_form``: up to order and spelling
-    (`parsers.matching`).
+    had (then nothing is right; of a question without a program, nothing is compared).
+    ``denotation``: the first strings, None where it failed; ``count`` of them in all. ``right`` is
+    by the default rule, ``published`` by that of KQA Pro's script. ``same_program``: letter by
+    letter; ``same_form``: up to order and spelling (`parsers.matching`).
     """
 
-    example: Example
+    example: Asked
     prediction: Prediction
     gold: str | None
     denotation: list[str] | None
@@ -69,6 +69,16 @@ class Judged:
     def right(self) -> bool:
         """Whether the answer is right by the default rule."""
         return self.verdict == "right"
+
+    @property
+    def compared(self) -> bool:
+        """Whether the question says what is right: by a program or by an answer."""
+        return self.gold is not None or self.example.program is not None
+
+    @property
+    def first(self) -> str | None:
+        """The first string of the denotation, which the published script takes for the answer."""
+        return self.denotation[0] if self.denotation else None
 
     @property
     def parses(self) -> bool:
@@ -87,11 +97,11 @@ class Judged:
 
     def to_json(self) -> dict[str, Any]:
         """One line of a predictions file, but for the confidence."""
-        program = self.prediction.program
+        program, gold = self.prediction.program, self.example.program
         return {
             "id": self.example.id,
             "question": self.example.question,
-            "gold": write_nested(self.example.program),
+            "gold": None if gold is None else write_nested(gold),
             "gold_answer": self.gold,
             "predicted": self.prediction.text,
             "program": None if program is None else write_nested(program),
@@ -104,14 +114,14 @@ class Judged:
             "right by the published rule": self.published,
             "same program": self.same_program,
             "same up to order": self.same_form,
-            "skills": list(skills(self.example.program)),
-            "hops": hops(self.example.program),
-            "length": self.example.program.size,
+            "skills": [] if gold is None else list(skills(gold)),
+            "hops": None if gold is None else hops(gold),
+            "length": None if gold is None else gold.size,
         }
 
 
 def judge(
-    example: Example, prediction: Prediction, language: Language, outcome: Denoted | None = None
+    example: Asked, prediction: Prediction, language: Language, outcome: Denoted | None = None
 ) -> Judged:
     """Run a prediction and compare; ``outcome`` is what running it gave, if that is known.
 
@@ -125,7 +135,6 @@ def judge(
         except KoplError as error:
             failure = error
     strings = outcome.denotation if outcome is not None else None
-    # The published script looks at the first answer only.
     first = strings[0] if strings else None
     same = _same_program(example, prediction, language)
     return Judged(
@@ -135,7 +144,7 @@ def judge(
         None if strings is None else strings[:KEPT],
         len(strings or ()),
         None if failure is None else f"{failure.kind}: {failure}",
-        _verdict(gold, strings, failure),
+        _verdict(example, gold, strings, failure),
         gold is not None and first is not None and published_equal(gold, first),
         same,
         same or _same_form(example.program, prediction.program),
@@ -143,9 +152,9 @@ def judge(
     )
 
 
-def gold_answer(example: Example, language: Language) -> str | None:
+def gold_answer(example: Asked, language: Language) -> str | None:
     """The stored answer, or the only one that the gold program has; None where there is none."""
-    if example.answer is not None:
+    if example.answer is not None or example.program is None:
         return example.answer
     try:
         return language.executor.run(example.program).answer
@@ -153,7 +162,9 @@ def gold_answer(example: Example, language: Language) -> str | None:
         return None
 
 
-def _verdict(gold: str | None, strings: list[str] | None, failure: KoplError | None) -> Verdict:
+def _verdict(
+    example: Asked, gold: str | None, strings: list[str] | None, failure: KoplError | None
+) -> Verdict:
     if isinstance(failure, ParseError | QueryReadError):
         return "did not parse"
     if isinstance(failure, TypingError | ValueReadError):
@@ -162,10 +173,14 @@ def _verdict(gold: str | None, strings: list[str] | None, failure: KoplError | N
         return "did not run"
     if len(strings) != 1:
         return "several answers" if strings else "no answer"
+    if gold is None and example.program is None:
+        return "not compared"
     return "right" if gold is not None and same_answer(gold, strings[0]) else "wrong answer"
 
 
-def _same_program(example: Example, prediction: Prediction, language: Language) -> bool:
+def _same_program(example: Asked, prediction: Prediction, language: Language) -> bool:
+    if not isinstance(example, Example):
+        return False
     if prediction.program is not None and prediction.program == example.program:
         return True
     if language.name != "sparql" or not prediction.text:
@@ -177,19 +192,19 @@ def _same_program(example: Example, prediction: Prediction, language: Language) 
         return False
 
 
-def _same_form(gold: Call, predicted: Call | None) -> bool:
-    return predicted is not None and exact_match(gold, predicted)
+def _same_form(gold: Call | None, predicted: Call | None) -> bool:
+    return gold is not None and predicted is not None and exact_match(gold, predicted)
 
 
 def skills_of(
-    example: Example, seen_answers: Collection[str], gold: str | None = None
+    example: Asked, seen_answers: Collection[str], gold: str | None = None
 ) -> set[str]:  # fmt: skip
     """The columns of Table 5 that a question counts in; zero-shot: its answer was never trained.
 
     ``gold`` is the answer where the example stores none. Without any answers seen (or without an
-    answer) nothing is zero-shot.
+    answer) nothing is zero-shot; without a program all other columns are unknown.
     """
-    found = set(skills(example.program))
+    found = set() if example.program is None else set(skills(example.program))
     answer = example.answer if example.answer is not None else gold
     if seen_answers and answer is not None and answer not in seen_answers:
         found.add("zero-shot")
@@ -220,10 +235,11 @@ PARTS: dict[str, tuple[str, ...]] = {"skills": SKILLS, "hops": HOPS, "length": L
 
 def columns_of(judged: Judged, seen_answers: Collection[str]) -> dict[str, set[str]]:
     """The columns of each part that a question counts in."""
+    example = judged.example
     return {
-        "skills": skills_of(judged.example, seen_answers, judged.gold),
-        "hops": {hops_of(judged.example)},
-        "length": {length_of(judged.example)},
+        "skills": skills_of(example, seen_answers, judged.gold),
+        "hops": {hops_of(example)} if isinstance(example, Example) else set(),
+        "length": {length_of(example)} if isinstance(example, Example) else set(),
     }
 
 

@@ -109,15 +109,20 @@ class Temperature:
 class Calibration:
     """How far confidences are from the share that is right, before and after the temperature."""
 
-    before: float
+    before: float | None
     after: float | None
     bins: list[Bin]
 
     @classmethod
     def of(cls, report: Report, temperature: Temperature | None) -> Calibration:
-        """The expected calibration error over 15 bins; the bins are those of the confidences."""
-        raw = [one.prediction.probability for one in report.judged]
-        right = [one.right for one in report.judged]
+        """The expected calibration error over 15 bins; the bins are those of the confidences.
+
+        None of both where no question says what is right.
+        """
+        raw = [one.prediction.probability for one in report.compared]
+        right = [one.right for one in report.compared]
+        if not raw:
+            return cls(None, None, [])
         before = expected_calibration_error(raw, right)
         if temperature is None or not temperature.is_fitted:
             return cls(before, None, reliability(raw, right))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kopl.answers import published_equal, same_answer
+from kopl.answers import published_equal, published_text, same_answer
 
 # gold, prediction, equal by the default rule, equal by the published rule
 CASES = [
@@ -42,3 +42,26 @@ CASES = [
 def test_rules(gold: str, predicted: str, default: bool, published: bool) -> None:
     assert same_answer(gold, predicted) is default
     assert published_equal(gold, predicted) is published
+
+
+@pytest.mark.parametrize(
+    ("answer", "printed"),
+    [
+        ("323802 square kilometre", "323802 square kilometre"),
+        ("2.5 hour", "2.5 hour"),
+        ("12.000001 metre", "12 metre"),
+        ("-3.9 degree Celsius", "-3 degree Celsius"),
+        ("0.00001234", "1.234e-05"),
+        ("0.000001 gram", "0 gram"),
+        ("007", "007"),
+        ("3.0", "3.0"),
+        ("1_000", "1_000"),
+        ("1998-06-27", "1998-06-27"),
+        ("Oslo", "Oslo"),
+        ("", ""),
+    ],
+)
+def test_the_published_spelling(answer: str, printed: str) -> None:
+    """Numbers as the published programs print them; strings that look like numbers stay."""
+    assert published_text(answer) == printed
+    assert published_equal(answer, printed)
