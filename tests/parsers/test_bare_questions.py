@@ -9,7 +9,7 @@ import pytest
 
 from kb import KnowledgeBase
 from kb.errors import ReadError
-from kopl.example import BareQuestion, Example, read_questions, write_examples
+from kopl.example import Asked, BareQuestion, Example, read_questions, write_examples
 from kopl.text import read, to_json
 from parsers.evaluation import Report, evaluate
 from parsers.languages import KoplLanguage
@@ -21,7 +21,7 @@ from tests.parsers.test_evaluation import AREA, CAPITAL, COUNT, COUNTRIES, VERIF
 
 FAILS = "Count(Count(FindAll()))"
 NEITHER = BareQuestion("Which?", choices=("a", "b"))
-QUESTIONS = [
+QUESTIONS: list[Asked] = [
     Example("area?", read(AREA), "323802 square kilometre"),
     BareQuestion("capital?", "Oslo"),
     BareQuestion("how many?", "7"),

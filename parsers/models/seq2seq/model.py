@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from kb import KnowledgeBase
+from kopl.errors import ParseError
 from kopl.example import Example
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
@@ -234,7 +235,12 @@ class Seq2SeqModel(Model):
         for at in range(len(questions)):
             seen: dict[str, Prediction] = {}
             for row in range(at * beams, (at + 1) * beams):
-                seen.setdefault(texts[row], self.language.read(texts[row], logarithms[row]))
+                if found[row][-1] == self.tokens.end:
+                    one = self.language.read(texts[row], logarithms[row])
+                else:  # what stands there may read as a program, but the model did not end it
+                    reason = ParseError(f"the text goes on after {longest} tokens")
+                    one = Prediction(texts[row], logarithms[row], None, reason)
+                seen.setdefault(texts[row], one)
             result.append(sorted(seen.values(), key=lambda one: -one.log_probability))
         return result
 
