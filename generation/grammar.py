@@ -195,11 +195,11 @@ class _ProgramReader:
     """Reads the program side: nested calls, non-terminals in capitals, $variables, texts."""
 
     def __init__(self, text: str) -> None:
-        self._tokens = [token.strip() for token in _TOKEN.findall(text)]
-        self._tokens = [token for token in self._tokens if token]
+        tokens = (token.strip() for token in _TOKEN.findall(text))
+        self._tokens = [token for token in tokens if token][::-1]  # the next one is the last
 
     def _next(self) -> str:
-        return self._tokens.pop(0) if self._tokens else ""
+        return self._tokens.pop() if self._tokens else ""
 
     def expect(self, wanted: str) -> None:
         """Take this token, or say what stands there."""
@@ -209,7 +209,7 @@ class _ProgramReader:
     def part(self) -> Part:
         """A call or a non-terminal."""
         word = self._next()
-        if self._tokens[:1] != ["("]:
+        if self._tokens[-1:] != ["("]:
             if not _SYMBOL.fullmatch(word):
                 raise _Malformed(f"a call or a non-terminal was expected, not {word!r}")
             return Symbol(word)
@@ -219,7 +219,7 @@ class _ProgramReader:
         self.expect("(")
         inputs: list[Part] = []
         arguments: list[str | Variable] = []
-        while self._tokens[:1] != [")"]:
+        while self._tokens[-1:] != [")"]:
             if inputs or arguments:
                 self.expect(",")
             if len(inputs) < function.arity:
@@ -241,7 +241,7 @@ class _ProgramReader:
             return Variable(word[1:], kind)
         if word in ("", "(", ")", ","):
             raise _Malformed(f"a variable or a text was expected, not {word!r}")
-        if self._tokens[:1] == ["("]:
+        if self._tokens[-1:] == ["("]:
             raise _Malformed(f"the inputs come before the textual arguments, found {word}(")
         return word.strip('"')
 

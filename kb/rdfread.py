@@ -137,6 +137,7 @@ class _Graph:
 
     def _new(self, table: dict[str, int], text: str) -> int:
         number = table[text] = len(self.first)
+        self._labels.append(text)
         self.blank.append(table is self.blanks)
         self.first.append(self._number)
         self.head.append(-1)
@@ -281,20 +282,11 @@ class _Graph:
     def settle(self, base: str | None) -> None:
         """Decide what the ids, relations and keys are relative to."""
         self._texts.clear()
-        self._labels = self._all_labels()
         self.base = self._found_base() if base is None else base
-
-    def _all_labels(self) -> list[str]:
-        labels = [""] * len(self.first)
-        for text, number in self.iris.items():
-            labels[number] = text
-        for text, number in self.blanks.items():
-            labels[number] = text
-        return labels
 
     def label(self, node: int) -> str:
         """How a message names a node: an id, or the label of a blank node."""
-        text = (self._labels or self._all_labels())[node]
+        text = self._labels[node]
         return f"_:{text}" if self.blank[node] else self.text(text)
 
     def id(self, node: int) -> str:

@@ -123,7 +123,8 @@ def _unquote(text: str) -> str:
         raise ParseError(f"in the text {text}: {error.msg}") from None
 
 
-_OPENING = re.compile(r'"(?:[^"\\]|\\.)*"|\'(?:[^\'\\]|\\.)*\'|[()]', re.DOTALL)
+# A text that does not end is passed over to the end of all, once.
+_OPENING = re.compile(r'"(?:[^"\\]|\\.)*"?|\'(?:[^\'\\]|\\.)*\'?|[()]', re.DOTALL)
 
 
 def _nesting(text: str) -> int:
@@ -156,7 +157,16 @@ def read_nested(text: str, *, max_depth: int = MAX_DEPTH) -> Call:
 
 
 _WORD_HERE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*\(")
-_WORD_BEFORE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*$")
+_DIGITS = "0123456789"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_"
+
+
+def _before(text: str, at: int) -> int:
+    """Where the word before a place begins, which blanks may divide from it; the place if none."""
+    end = len(text[:at].rstrip())
+    begin = len(text[:end].rstrip(_LETTERS + _DIGITS))
+    begin += len(text[begin:end]) - len(text[begin:end].lstrip(_DIGITS))
+    return begin if begin < end else at
 
 
 def _explain(text: str, error: Any) -> str:
@@ -167,9 +177,10 @@ def _explain(text: str, error: Any) -> str:
     ended = getattr(getattr(error, "token", None), "type", "") == "$END"
     found = "" if ended else text[at : at + 1]
     # An unknown function is read as a bare text; the parenthesis behind it is the surprise.
-    word = _WORD_BEFORE.search(text, 0, at) if found == "(" else _WORD_HERE.match(text, at)
+    begin = _before(text, at) if found == "(" else at
+    word = _WORD_HERE.match(text, begin)
     if word and found and word[1] not in SPELLINGS:
-        return f"{_where(text, word.start())}: {_unknown_function(word[1])}"
+        return f"{_where(text, begin)}: {_unknown_function(word[1])}"
     if not found:
         at = len(text)
         missing = text.count("(") - text.count(")")
@@ -203,7 +214,7 @@ def write_nested(program: Call) -> str:
 
 # The marks of the paper's serialised form. A mark inside a name is written with a backslash before
 # it; backslashes that stand directly before such a mark are doubled, all others stay single.
-_MARK = re.compile(r"(\\*)(<arg>|<func>)")
+_MARK = re.compile(r"(?<!\\)(\\*)(<arg>|<func>)")
 
 
 def _is_serialised(text: str) -> bool:

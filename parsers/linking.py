@@ -31,7 +31,7 @@ NEAR_WORD = 75
 # Sorting the words costs a little: "X of Y" is more often X of Y than Y of X.
 SORTED = 0.97
 
-_ADDRESS = re.compile(r"^https?://(?:www\.)?|^www\.|/+$")
+_ADDRESS = re.compile(r"^https?://(?:www\.)?|^www\.|(?<!/)/+$")
 # An address, and the part of it that people write.
 _SITE = re.compile(r"(?:https?://)?(?:www\.)?([^\s/]+\.[^\W\d_]{2,}(?:[:/]\S*)?)", re.IGNORECASE)
 # Numbers with what stands directly before and between their digits.

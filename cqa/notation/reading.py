@@ -47,8 +47,6 @@ _NAME = re.compile(r"\s*[0-9A-Za-z-]{1,12}\s*")
 _EFOK = re.compile(r"[\s()&|!]*\w+\s*\(\s*(?:[sef]?[0-9]+)\s*,\s*(?:[sef]?[0-9]+)\s*\)")
 # A function of KoPL, which is no relation of first-order text unless something is free in it.
 _KOPL = re.compile(rf"\s*(?:{'|'.join(SPELLINGS)})\s*\((?!.*\?\w)", re.DOTALL)
-# What looks like an atom; a text without one is in no notation.
-_ATOM = re.compile(r"\(.*,.*\)", re.DOTALL)
 # What has a free variable of first-order text has the mark that EFOk's formulas lack.
 _FREE = re.compile(r"\?\w")
 
@@ -110,8 +108,14 @@ def _read(text: str, graph: Graph, kb: KnowledgeBase | None) -> Read:
     try:
         return Read("first-order text", read_text(text, graph))
     except FormulaError as error:
-        hint = "" if _ATOM.search(text) else f"; {_known()}"
+        hint = "" if _has_atom(text) else f"; {_known()}"
         raise FormulaError(f"read as first-order text: {error}{hint}") from None
+
+
+def _has_atom(text: str) -> bool:
+    """Whether something looks like an atom, (…,…); a text without one is in no notation."""
+    comma = text.find(",", text.find("(")) if "(" in text else -1
+    return comma >= 0 and ")" in text[comma:]
 
 
 def _tree(notation: str, tree: Tree) -> Read:

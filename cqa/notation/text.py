@@ -264,7 +264,7 @@ def write_text(query: Query, graph: Graph | None = None, *, ascii: bool = False)
 
 
 def _unquoted(text: str) -> str:
-    return re.sub(r'"(?:[^"\\]|\\.)*"', "", text)
+    return re.sub(r'"(?:[^"\\]|\\.)*"?', "", text)
 
 
 @dataclass

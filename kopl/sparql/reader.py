@@ -48,9 +48,11 @@ from kopl.sparql.errors import QueryReadError, QueryTooDeepError
 PREFIXES = {"xsd": XSD, "rdf": RDF}
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
+# Blanks one by one and comments whole: there is one way to pass over them, so that a token that is
+# missing behind them is noticed at once, and none is found inside of a comment.
 _TOKEN = re.compile(
     r"""
-    (?: [ \t\r\n]+ | \#[^\n]* )*
+    (?: [ \t\r\n] | \#[^\n]*(?![^\n]) )*
     (?:
       (?P<var>[?$][A-Za-z0-9_\u00b7-\uffff]+)
     | (?P<iri><[^<>"{}|^`\\\x00-\x20]*>)
@@ -455,5 +457,5 @@ def _character(match: re.Match[str]) -> str:
 
 
 def _past_space(text: str, at: int) -> int:
-    match = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*").match(text, at)
+    match = re.compile(r"(?:[ \t\r\n]|#[^\n]*)*").match(text, at)
     return match.end() if match else at

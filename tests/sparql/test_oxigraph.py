@@ -63,7 +63,12 @@ def test_no_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["ASK { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }", "ASK { serVice ?x { } }"]
+    "text",
+    [
+        "ASK { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",
+        "ASK { serVice ?x { } }",
+        'ASK { ?s ?p """a " b""" . SERVICE <a:b> { ?s ?p "c" } }',
+    ],
 )
 def test_other_endpoints_are_not_asked(tiny: KnowledgeBase, text: str) -> None:
     engine = Oxigraph.of(tiny, memory=True)

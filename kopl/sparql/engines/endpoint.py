@@ -446,7 +446,7 @@ def _plain(reply: Reply) -> str:
         body = body[:2000] + b" \xe2\x80\xa6 " + body[-4000:]
     said = body.decode("utf-8", "replace")
     if "html" in reply.header("content-type") or said.lstrip()[:1] == "<":
-        said = re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^>]*>", " ", said)
+        said = re.sub(r"(?is)<(script|style)\b.*?</\1>|<[^<>]*>", " ", said)
         said = html.unescape(said)
     return said.strip()
 

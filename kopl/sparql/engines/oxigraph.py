@@ -35,7 +35,12 @@ AT_ONCE = 500
 ABANDONED = 3600.0
 
 
-_STRINGS = re.compile(r"""\"(?:[^\"\\\n]|\\.)*\"|'(?:[^'\\\n]|\\.)*'|<[^<>\s]*>""")
+# What is no keyword. A string that does not end is passed over to its line's end, once.
+_ASIDE = re.compile(
+    r'''"""(?:"{0,2}(?:[^"\\]|\\.))*(?:""")?|"(?:[^"\\\n]|\\.)*"?'''
+    r"""|'''(?:'{0,2}(?:[^'\\]|\\.))*(?:''')?|'(?:[^'\\\n]|\\.)*'?|<[^<>\s]*>|\#[^\n]*""",
+    re.DOTALL,
+)
 _SERVICE = re.compile(r"\bSERVICE\b", re.IGNORECASE)
 
 
@@ -99,7 +104,7 @@ class Oxigraph:
 def answer(store: Store, text: str) -> Answer:
     """The answer of a store, in SPARQL's JSON results format."""
     ox = _pyoxigraph()
-    if _SERVICE.search(_STRINGS.sub("", text)):
+    if asks_elsewhere(text):
         raise NotUnderstoodError("SERVICE: other endpoints are not asked from here")
     try:
         found = store.query(text)
@@ -119,6 +124,11 @@ def answer(store: Store, text: str) -> Answer:
         raise EngineError(f"Oxigraph stopped at the query: {error}") from None
     result: Answer = json.loads(written or b"")
     return result
+
+
+def asks_elsewhere(text: str) -> bool:
+    """Whether a query has a SERVICE, which asks another endpoint."""
+    return _SERVICE.search(_ASIDE.sub(" ", text)) is not None
 
 
 def load(store: Store, kb: KnowledgeBase, *, terms: bool = False) -> None:
