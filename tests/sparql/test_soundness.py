@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 from collections import Counter
 from dataclasses import replace
@@ -215,6 +216,10 @@ def _changed(element: Element, others: list[Element], rng: random.Random) -> lis
     return [element]
 
 
+# Random knowledge bases, with forty programs each; each query with a time limit is a process.
+SEEDS = int(os.environ.get("KOPL_SOUNDNESS", "16"))
+
+
 def test_changed_queries_are_refused_or_mean_what_they_say(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -224,7 +229,7 @@ def test_changed_queries_are_refused_or_mean_what_they_say(
     the differences that a translation in the data's style tells.
     """
     asked = accepted = ordered = 0
-    for seed in range(40):
+    for seed in range(SEEDS):
         rng = random.Random(f"soundness {seed}")
         document = random_kb(rng)
         kb = from_kqapro(document)
@@ -271,7 +276,7 @@ def test_changed_queries_are_refused_or_mean_what_they_say(
             assert Executor(kb).denote(back) == expected, f"{text}\n{back}"
     with capsys.disabled():
         print(f"\n{asked} changed queries, {ordered} with equal rows, {accepted} programs agree")
-    assert ordered > 500 and accepted > 100
+    assert ordered > 15 * SEEDS and accepted > 2 * SEEDS
 
 
 def _has_untyped(program: Any) -> bool:

@@ -357,7 +357,7 @@ def test_generated_programs_over_the_world_agree() -> None:
 
     world = load("world")
     executor, reference = executor_on(world), Executor(world)
-    examples = list(generate(world, 320, seed=5))
+    examples = list(generate(world, 120, seed=5))
     for example in examples:
         found = executor.run(example.program).denotation
         assert found == reference.run(example.program).denotation != [], str(example.program)
