@@ -147,6 +147,8 @@ def read_year(text: str) -> Year:
     """A year from its digits; raises ValueReadError for any other text."""
     if not _YEAR.fullmatch(text):
         raise ValueReadError(f"{text!r} is not a year: write an integer such as 1998 or -44")
+    if text[0] == "-" and not text.strip("-0"):
+        raise ValueReadError(f"there is no year {text[:20]}: the year before 1 is 0 or 0000")
     if len(text) > 14:
         raise ValueReadError(f"year {text} is out of range (at most {LARGEST_YEAR})")
     return Year(int(text))

@@ -7,6 +7,7 @@ from kb.errors import ValueReadError
 from kb.search import suggest
 from kb.store import NameKind
 from kb.values import read_quantity
+from kopl.functions import SPELLINGS
 from kopl.program import Call, post_order
 from kopl.types import Kind
 
@@ -53,6 +54,9 @@ def _known(kb: KnowledgeBase, kind: Kind, text: str) -> bool:
 
 
 def _sentence(kb: KnowledgeBase, what: str, text: str, kinds: tuple[NameKind, ...]) -> str:
+    if (function := SPELLINGS.get(text)) is not None:
+        call = function.signature
+        return f"the knowledge base has no {what} {text!r}; is the call {call} meant?"
     near = suggest(kb, text, kinds)
     asked = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"the knowledge base has no {what} {text!r}{asked}"

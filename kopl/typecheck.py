@@ -9,7 +9,7 @@ from typing import TypeAlias
 from kb.errors import ValueReadError
 from kb.values import Condition, Quantity, Time, read_quantity, read_time
 from kopl.errors import TypingError
-from kopl.functions import FUNCTIONS, Function
+from kopl.functions import FUNCTIONS, SPELLINGS, Function
 from kopl.program import Call, linked
 from kopl.types import Kind
 
@@ -79,6 +79,16 @@ def _wrong_count(call: Call) -> str:
         f" {_count(len(function.arguments), 'textual argument')}, found"
         f" {_count(len(call.inputs), 'input')} and"
         f" {_count(len(call.arguments), 'textual argument')}; write {function.signature}"
+        f"{_bare_hint(call)}"
+    )
+
+
+def _bare_hint(call: Call) -> str:
+    """Says which textual arguments are names of functions: a call has parentheses."""
+    named = {text: SPELLINGS[text] for text in call.arguments if text in SPELLINGS}
+    return "".join(
+        f"; {text!r} is a text here, the call is {function.signature}"
+        for text, function in named.items()
     )
 
 

@@ -28,6 +28,7 @@ from kb import (
     check,
     check_file,
     from_kqapro,
+    load,
     write_snapshot,
 )
 from kb.progress import ProgressBar
@@ -269,3 +270,31 @@ def test_there_are_examples() -> None:
 def test_everything_public_is_there() -> None:
     assert all(hasattr(kb, name) for name in kb.__all__)
     assert list(kb.__all__) == sorted(kb.__all__)
+
+
+def test_misspelt_names_of_the_world() -> None:
+    """The name that was meant comes before short pieces of the text and longer names."""
+    names = sorted(
+        {name for kind in ("entity", "concept") for name in load("world").names_of_kind(kind)}
+    )
+    meant = {
+        "Norwai": "Norway",
+        "Grmany": "Germany",
+        "germany": "Germany",
+        "Swizerland": "Switzerland",
+        "Untied Kingdom": "United Kingdom",
+        "Lodnon": "London",
+        "Brasil": "Brazil",
+        "Pariss": "Paris",
+        "New Yrok": "New York",
+        "Albert Einstien": "Albert Einstein",
+        "Phillipines": "Philippines",
+        "Kazahkstan": "Kazakhstan",
+        "Saudi Arabai": "Saudi Arabia",
+        "Marie Cury": "Marie Curie",
+        "Hydrogn": "hydrogen",
+        "contry": "country",
+    }
+    assert {text: near_names(text, names)[0] for text in meant} == meant
+    assert "Rwa" not in near_names("Norwai", names)
+    assert any("Obama" in name for name in near_names("Obama", names))

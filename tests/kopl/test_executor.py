@@ -139,6 +139,11 @@ def test_hints(tiny: KnowledgeBase, program: str, hint: str) -> None:
     assert any(hint in found for found in result.hints), result.hints
 
 
+def test_hints_name_the_call_that_was_meant(tiny: KnowledgeBase) -> None:
+    (hint,) = Executor(tiny).run("Find(FindAll)").hints
+    assert hint.endswith("no entity or concept 'FindAll'; is the call FindAll() meant?")
+
+
 def test_no_hints_for_what_is_known(tiny: KnowledgeBase) -> None:
     assert Executor(tiny).run(f"Count({BORDERS})").hints == []
 

@@ -150,6 +150,10 @@ MALFORMED = [
     ("FindAll" + " <func> Count" * 300, LimitError, "301 calls deep"),
     # typing
     ("Count()", TypingError, "Count takes 1 input and no textual arguments, found no inputs"),
+    ("Count(FindAll)", TypingError, "'FindAll' is a text here, the call is FindAll()"),
+    ("QueryName(What)", TypingError, "'What' is a text here, the call is QueryName(E)"),
+    ('And(Find("a"), Relate)', TypingError, "the call is Relate(E, relation, direction)"),
+    ("Count(Other)", TypingError, "write Count(E)"),
     ("Find", TypingError, "Find takes no inputs and 1 textual argument"),
     ('Find("x", "y")', TypingError, "write Find(name)"),
     ("Count(Count(FindAll()))", TypingError, "call 2: Count expects a set of entities as input"),
