@@ -11,6 +11,10 @@ class QueryError(KoplError):
     kind = "query"
 
 
+class UnsafeQueryError(QueryError):
+    """A query some of whose variables no positive atom binds."""
+
+
 class FormulaError(QueryError):
     """A text that is no formula; ``place`` is the number of the first wrong character, from 1."""
 

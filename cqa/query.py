@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from cqa.errors import QueryError
+from cqa.errors import QueryError, UnsafeQueryError
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -192,7 +192,7 @@ def ground(
 
 
 def check(query: Query, *, entities: int | None = None, relations: int | None = None) -> None:
-    """Raise QueryError unless the query is well formed and safe.
+    """Raise QueryError unless the query is well formed and safe (UnsafeQueryError).
 
     Safe: every variable that a conjunction brings in (the free ones at the top, and every
     existential one) stands in a positive atom of it, so that no answer depends on what else the
@@ -230,7 +230,7 @@ def _check_safe(query: Query, given: frozenset[Variable]) -> None:
         needed = dict.fromkeys((*query.free, *disjunct.variables))
         for variable in needed:
             if variable not in bound:
-                raise QueryError(
+                raise UnsafeQueryError(
                     f"the variable {variable.name!r} stands in no positive atom, so that every"
                     " entity of the graph might answer; add an atom that binds it"
                 )

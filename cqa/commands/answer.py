@@ -90,6 +90,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     from cqa.answering.answer import answers, evaluate
     from cqa.answering.semiring import BOOLEAN, COUNTING
+    from cqa.errors import QueryError, UnsafeQueryError
     from cqa.notation.reading import read_query
     from cqa.notation.text import write_text
     from kopl.cli.common import program_text, show_warnings
@@ -105,7 +106,13 @@ def run(arguments: argparse.Namespace) -> int:
     observed = graph.observed(arguments.split)
     links = observed if arguments.observed else graph.full(arguments.split)
     semiring = COUNTING if arguments.count else BOOLEAN
-    found = evaluate(read.query, links, semiring, universe=universe)
+    try:
+        found = evaluate(read.query, links, semiring, universe=universe)
+    except UnsafeQueryError as error:
+        raise QueryError(
+            f"{error}, such as ∃z. r(z,?y) for a variable y, or give --universe to let it be any"
+            " entity"
+        ) from None
     known = {tuple(row) for row in answers(read.query, observed, universe=universe).tolist()}
     rows = found.tuples.tolist()
     lost = len(known) - sum(tuple(row) in known for row in rows)

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 # Listed here, as reading the arguments must not import what does the work.
 FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
+DRAWS = ("efo1", "betae")
+RELATIONS = ("uniform", "onward", "links")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,9 +46,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
     group = parser.add_argument_group("which queries")
     group.add_argument(
-        "--relations", default="uniform", choices=("uniform", "onward", "links"),
+        "--draw", default="efo1", choices=DRAWS,
+        help="draw operator trees as EFO-1-QA (default), or as BetaE's published queries were:"
+        " every branch from the drawn answer, chains of relations not straight back, and 1 answer"
+        " or more that a negation takes back (NELL995: with --hard 1-80 -n 4000)",
+    )  # fmt: skip
+    group.add_argument(
+        "--relations", default="uniform", choices=RELATIONS,
         help="draw each relation that enters an entity alike (default), the same without going"
-        " straight back (as BetaE), or each link alike",
+        " straight back, or each link alike",
     )  # fmt: skip
     group.add_argument(
         "--hard", default="1-100", metavar="A-B",
@@ -147,6 +155,7 @@ def _options(arguments: argparse.Namespace) -> Options:
         negations=arguments.negations,
         relation_share=arguments.relation_share,
         anchor_share=arguments.anchor_share,
+        draw=arguments.draw,
     )
 
 

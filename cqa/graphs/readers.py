@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,7 @@ from cqa.graphs.triple_files import (
     Columns,
     at_least_one,
     check_below,
+    check_dense,
     line_of_row,
     read_name_list,
     read_name_object,
@@ -70,10 +72,14 @@ def _format_of(path: Path) -> str:
     train = path / "train.txt"
     if train.exists():
         with train.open("rb") as file:
-            fields = file.readline(1 << 16).split()
-        if fields and all(field.isdigit() for field in fields):
+            fields = next((line.split() for line in file if line.strip()), [])
+        # Numbers that are no number of an entity, too: their reader names the line.
+        if fields and all(map(_NUMBER.fullmatch, fields)):
             return "temporal" if len(fields) > 3 else "betae"
     return "tsv"
+
+
+_NUMBER = re.compile(rb"[-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?")
 
 
 def _betae(folder: Path) -> Graph:
@@ -87,14 +93,29 @@ def _betae(folder: Path) -> Graph:
     files = _split_files(folder, ("{}.txt",))
     for path in files:
         rows = read_numbers(path, 3)
-        if entities is not None:
-            for column in (0, 2):
-                check_below(path, rows, column, len(entities), "entity")
-        if relations is not None:
-            check_below(path, rows, 1, 2 * len(relations), "relation")
+        _check(path, rows, (0, 2), entities, "entity")
+        _check(path, rows, (1,), relations, "relation", directions=2)
         parts.append(_forward(path, rows))
     at_least_one(parts, folder)
     return from_triples(parts, SPLITS[: len(parts)], entities=entities, relations=relations)
+
+
+def _check(
+    path: Path,
+    rows: Columns,
+    columns: Sequence[int],
+    names: Names | None,
+    what: str,
+    *,
+    directions: int = 1,
+    skip: int = 0,
+) -> None:
+    """Raise ReadError for a number that no name has or, without names, that is hardly right."""
+    for column in columns:
+        if names is None:
+            check_dense(path, rows, column, what, skip)
+        else:
+            check_below(path, rows, column, directions * len(names), what, skip)
 
 
 def _forward(path: Path, rows: Columns) -> Ids:
@@ -136,11 +157,8 @@ def _openke(folder: Path) -> Graph:
                 place="line 1",
                 source=str(path),
             )
-        for column, names, what in ((0, entities, "entity"), (1, entities, "entity")):
-            if names is not None:
-                check_below(path, rows, column, len(names), what, skip=1)
-        if relations is not None:
-            check_below(path, rows, 2, len(relations), "relation", skip=1)
+        _check(path, rows, (0, 1), entities, "entity", skip=1)
+        _check(path, rows, (2,), relations, "relation", skip=1)
         parts.append(rows[:, [0, 2, 1]].astype(np.int32))
     at_least_one(parts, folder)
     return from_triples(parts, SPLITS[: len(parts)], entities=entities, relations=relations)
@@ -170,7 +188,7 @@ def by_time(facts: Columns, entities: Names | None = None, relations: Names | No
     relation that train lacks are left out, and both are numbered anew by those of train.
     """
     facts = facts[np.argsort(facts[:, 3], kind="stable")]
-    size = int(facts.max()) + 1
+    size = int(facts[:, :3].max()) + 1
     keys = (facts[:, 1] * size + facts[:, 0]) * size + facts[:, 2]
     first = np.sort(np.unique(keys, return_index=True)[1])
     triples = facts[first, :3]

@@ -17,6 +17,9 @@ from kb.progress import ProgressBar
 from kb.stream import CHUNK, TextReader, read_text
 
 LARGEST = (1 << 31) - 2  # entities are 32-bit numbers
+# Without lists of names there are as many entities as the largest number says, which costs memory
+# for each: numbers up to this, or so many times the triples, are taken for what they say.
+SURELY, SPARSE = 10_000_000, 100
 
 Columns: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[Any]
@@ -66,7 +69,8 @@ def _numbers(
     if end < len(text):
         found = text[end:].split(b"\n", 1)[0].decode("utf-8", "replace").strip("\r")
         raise ReadError(
-            f"{columns} numbers were expected, separated by tabs or blanks, not {found[:60]!r}",
+            f"{columns} numbers were expected, separated by tabs or blanks, not {found[:60]!r};"
+            " they are whole, from 0 on",
             place=f"line {line + text[:end].count(bytes([10]))}",
             source=str(path),
         )
@@ -191,6 +195,20 @@ def check_below(
         at = int(over[0])
         raise ReadError(
             f"there is no {what} {int(rows[at, column])}; the list of names ends at {bound - 1}",
+            place=f"line {line_of_row(path, at, skip)}",
+            source=str(path),
+        )
+
+
+def check_dense(path: Path, rows: Columns, column: int, what: str, skip: int = 0) -> None:
+    """Raise ReadError, with the line, for a number that hardly numbers what the triples hold."""
+    most = max(SURELY, SPARSE * len(rows))
+    over = np.flatnonzero(rows[:, column] > most)
+    if len(over):
+        at = int(over[0])
+        raise ReadError(
+            f"the {what} {int(rows[at, column])} is far beyond what {len(rows)} triples need; is"
+            " the number right? (A list of names says how many there are.)",
             place=f"line {line_of_row(path, at, skip)}",
             source=str(path),
         )

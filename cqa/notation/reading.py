@@ -17,25 +17,18 @@ from dataclasses import dataclass
 from cqa.errors import FormulaError, QueryError
 from cqa.graphs.graph import Graph
 from cqa.notation.kopl import from_kopl
-from cqa.notation.sparql import read_sparql
-from cqa.notation.text import read_text
+from cqa.notation.sparql import read_sparql, write_sparql
+from cqa.notation.text import read_text, write_text
 from cqa.notation.trees import from_tree
-from cqa.query import Query, check_form
+from cqa.query import Atom, Conjunction, Constant, Query, Variable, check_form
 from cqa.types import betae
 from cqa.types.efok_text import read_formula as read_graph
-from cqa.types.grounded import from_json
-from cqa.types.tree import Tree, nodes
+from cqa.types.efok_text import write_formula as write_graph
+from cqa.types.grounded import from_json, write_json
+from cqa.types.tree import Tree, anchor, nodes, project
 from kb import KnowledgeBase
 from kb.errors import KoplError
 from kopl.functions import SPELLINGS
-
-EXAMPLES = {
-    "JSON of an operator tree": '{"o": "p", "a": [[0], {"o": "e", "a": [12]}]}',
-    "BetaE tuple": "(12, (0, 4))",
-    "EFOk formula": "(0(12,e1))&(4(e1,f1))",
-    "SPARQL": "SELECT ?y WHERE { <e12> <r0> ?y . }",
-    "first-order text": "exists x. 0(12,x) & 2(x,?y) & !4(12,?y)",
-}
 
 _SPARQL = re.compile(
     r"\s*(?:(?:BASE|PREFIX)\b|SELECT\s*\((?!.*,)|(?:SELECT|ASK)\b\s*(?:DISTINCT|\?|\{|\*|WHERE))",
@@ -69,7 +62,7 @@ def read_query(text: str, graph: Graph, kb: KnowledgeBase | None = None) -> Read
     a query type, which has no relations and anchors; for numbers that the graph does not have.
     """
     if not text.strip():
-        raise QueryError(f"the query is empty; {_known()}")
+        raise QueryError(f"the query is empty; {_known(graph)}")
     found = _read(text, graph, kb)
     if not found.query.grounded:
         raise QueryError(
@@ -91,9 +84,10 @@ def _read(text: str, graph: Graph, kb: KnowledgeBase | None) -> Read:
     if _SPARQL.match(text):
         return Read("SPARQL", read_sparql(text, graph))
     if _TYPE.match(text):
+        example = examples(graph)["JSON of an operator tree"]
         raise QueryError(
             "this formula is a query type: it has no relations and no anchors; write the query as"
-            f" JSON such as {EXAMPLES['JSON of an operator tree']}, or sample one of this type"
+            f" JSON such as {example}, or sample one of this type"
         )
     if start in ("(", "["):
         structure = _literal(text)
@@ -108,7 +102,7 @@ def _read(text: str, graph: Graph, kb: KnowledgeBase | None) -> Read:
     try:
         return Read("first-order text", read_text(text, graph))
     except FormulaError as error:
-        hint = "" if _has_atom(text) else f"; {_known()}"
+        hint = "" if _has_atom(text) else f"; {_known(graph)}"
         raise FormulaError(f"read as first-order text: {error}{hint}") from None
 
 
@@ -147,6 +141,33 @@ def _is_type(name: str) -> bool:
     return True
 
 
-def _known() -> str:
-    shown = "; ".join(f"{name}: {example}" for name, example in EXAMPLES.items())
+def examples(graph: Graph) -> dict[str, str]:
+    """A query in each notation that runs on the graph: two links that lead on from an entity."""
+    start, first, second = _path(graph)
+    middle, end = Variable("x"), Variable("y")
+    atoms = (Atom(first, Constant(start), middle), Atom(second, middle, end))
+    hops = Query((end,), (Conjunction(atoms),))
+    tree = project(project(anchor(start), first), second)
+    return {
+        "JSON of an operator tree": write_json(tree),
+        "BetaE tuple": repr(betae.to_tuples(tree)),
+        "EFOk formula": write_graph(from_tree(tree)),
+        "SPARQL": write_sparql(hops, graph),
+        "first-order text": write_text(hops, graph, ascii=True),
+    }
+
+
+def _path(graph: Graph) -> tuple[int, int, int]:
+    """An entity and two relations one after the other, not straight back where that can be."""
+    triples = graph.triples()[:1].tolist()
+    if not triples:
+        return 0, 0, 0
+    start, first, middle = triples[0]
+    links = graph.full(graph.splits[-1])
+    after = [r for r in range(links.relation_count) if len(links.row(r, middle))]
+    return start, first, next((r for r in after if r != first ^ 1), first ^ 1)
+
+
+def _known(graph: Graph) -> str:
+    shown = "; ".join(f"{name}: {example}" for name, example in examples(graph).items())
     return f"known notations are, by example, {shown}"

@@ -29,6 +29,8 @@ def sampler(kind: Kind, source: Source, options: Options | None = None) -> Sampl
     """
     if isinstance(kind.shape, Tree):
         return TreeSampler(kind, source, options)
+    if options is not None and options.draw == "betae":
+        raise SamplingError(f"draw 'betae' is for operator trees, not {kind.formula}")
     return GraphSampler(kind, source, options)
 
 

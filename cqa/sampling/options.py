@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kb.errors import KoplError
 
+DRAWS = ("efo1", "betae")
 RELATIONS = ("uniform", "onward", "links")
 NEGATIONS = ("answers", "assignments")
 
@@ -23,6 +24,13 @@ class SamplingError(KoplError):
 @dataclass(frozen=True)
 class Options:
     """How queries are drawn, and which are kept.
+
+    ``draw``: as EFO-1-QA draws operator trees ("efo1"): one branch of a union has the drawn answer,
+    and a negated part is drawn so that it removes another one. Or as BetaE's published queries were
+    drawn ("betae"): every branch has the drawn answer, negated ones, too; a chain of relations
+    never goes straight back, but each branch begins anew; and the full graph takes back 1 to
+    ``most`` easy answers of a query with a negation. Two queries may differ by the order of their
+    branches alone. (Those of NELL995 have a ``most`` of 80, and 4,000 queries of each type but 1p.)
 
     ``relations``: which of the relations that enter an entity is drawn: each alike ("uniform"); the
     same, but never the inverse of the one just drawn, so that no path goes straight back, as in
@@ -49,15 +57,19 @@ class Options:
     negations: str | None = None
     relation_share: float | None = None
     anchor_share: float | None = None
+    draw: str = "efo1"
 
     def __post_init__(self) -> None:
         for value, known, what in (
+            (self.draw, DRAWS, "way to draw queries"),
             (self.relations, RELATIONS, "way to draw relations"),
             (self.negations, (None, *NEGATIONS), "effect of a negation"),
         ):
             if value not in known:
                 shown = ", ".join(filter(None, known))
                 raise SamplingError(f"there is no {what} {value!r}; choose of {shown}")
+        if self.draw == "betae" and self.relations != "uniform":
+            raise SamplingError("draw 'betae' says how relations are drawn, too")
         if self.least < 1 or self.most < self.least:
             raise SamplingError(
                 f"a query has 1 hard answer or more: {self.least} to {self.most} is no range"
@@ -67,6 +79,11 @@ class Options:
         for share in (self.relation_share, self.anchor_share):
             if share is not None and not 0 < share <= 1:
                 raise SamplingError(f"a share lies above 0 and is at most 1, not {share}")
+
+    @property
+    def walk(self) -> str:
+        """How the relations on the way back from an answer are drawn, one of `RELATIONS`."""
+        return "onward" if self.draw == "betae" else self.relations
 
     def limit(self, free: int) -> int | None:
         """The most answers on the full graph of a query with so many free variables."""

@@ -94,7 +94,7 @@ class Worker:
 
     def __init__(self, plan: Plan, graph: Graph) -> None:
         self._plan = plan
-        self._source = Source(graph, plan.split, plan.options.relations)
+        self._source = Source(graph, plan.split, plan.options.walk)
         self._last: tuple[int, Sampler] | None = None
 
     def block(self, kind: int, number: int, barred: Barred = NONE) -> Block:

@@ -38,11 +38,15 @@ class TreeSampler:
         self.kind, self.source, self.options = kind, source, options or Options()
         self.plan = plan_of(kind.shape)
         self.width = 1
-        self._alike = arrange(kind.shape) != kind.shape or _has_like_operands(kind.shape)
+        self._betae = self.options.draw == "betae"
+        # BetaE's queries differ by the order of their branches, too, which arranging would lose.
+        self._sorts = arrange(kind.shape) != kind.shape or (
+            _has_like_operands(kind.shape) and not self._betae
+        )
 
     def attempt(self, random: Random) -> tuple[str, Sample] | None:
         """A query and a text that only it has, or None when what was drawn is not to be kept."""
-        ground = _Ground(self.plan, self.source, random)
+        ground = _Ground(self.plan, self.source, random, betae=self._betae)
         if not ground.draw():
             return None
         kept = self._answers(ground)
@@ -56,7 +60,7 @@ class TreeSampler:
         found = self._tree(self.plan.tree, iter(ground.relations), iter(ground.entities))
         if self.kind.form is not None:
             found = to_form(found, self.kind.form)
-        elif self._alike:
+        elif self._sorts:
             found = arrange(found)
         sample = Sample(
             self.kind.id,
@@ -88,6 +92,8 @@ class TreeSampler:
         if not options.least <= len(hard) <= options.most:
             return None
         lost = easy[~contains(full, easy)] if self.plan.negations else EMPTY
+        if self._betae and self.plan.negations and not 1 <= len(lost) <= options.most:
+            return None
         return easy, hard, lost
 
     def _tree(self, tree: Tree, relations: Iterator[int], entities: Iterator[int]) -> Tree:
@@ -99,10 +105,15 @@ class TreeSampler:
 
 
 class _Ground:
-    """One attempt: the relations and anchors drawn, and the sets of the nodes on the full graph."""
+    """One attempt: the relations and anchors drawn, and the sets of the nodes on the full graph.
 
-    def __init__(self, plan: Plan, source: Source, random: Random) -> None:
+    ``betae``: as BetaE's program does, all branches are drawn from the one answer, and queries are
+    told apart by the order of their branches, too.
+    """
+
+    def __init__(self, plan: Plan, source: Source, random: Random, betae: bool = False) -> None:
         self._plan, self._source, self._random = plan, source, random
+        self._betae = betae
         self.relations = [-1] * plan.relations
         self.entities = [-1] * plan.anchors
         self.text = ""
@@ -134,6 +145,9 @@ class _Ground:
             self._ground(node.inputs[0], start, relation)
         elif node.op == "e":
             self.entities[node.place] = entity
+        elif self._betae:
+            for part in (*node.inputs, *node.taken):
+                self._ground(part, entity, -1)
         elif node.op == "u":
             chosen = int(self._random.random() * len(node.inputs))
             for at, part in enumerate(node.inputs):
@@ -244,9 +258,11 @@ class _Ground:
         if len(set(texts)) < len(texts):
             return None
         cut = len(node.inputs)
-        minus = "".join(f"-{text}" for text in sorted(texts[cut:]))
+        kept, taken = texts[:cut], texts[cut:]
+        if not self._betae:
+            kept, taken = sorted(kept), sorted(taken)
         sign = "&" if node.op == "i" else "|"
-        return f"({sign.join(sorted(texts[:cut]))}{minus})"
+        return f"({sign.join(kept)}{''.join(f'-{text}' for text in taken)})"
 
 
 def _less(kept: list[Ids], taken: list[Ids]) -> Ids:

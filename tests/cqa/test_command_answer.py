@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cqa.answering.answer import answers
@@ -12,9 +14,10 @@ from cqa.commands import answer as command_answer
 from cqa.errors import QueryError
 from cqa.graphs.files import save
 from cqa.graphs.from_kb import graph_from_kb
-from cqa.graphs.graph import Graph
+from cqa.graphs.graph import Graph, from_triples
 from cqa.graphs.names import Names
-from cqa.notation.reading import EXAMPLES, read_query
+from cqa.graphs.readers import read_graph
+from cqa.notation.reading import examples, read_query
 from cqa.notation.sparql import write_sparql
 from cqa.notation.text import write_text
 from cqa.notation.trees import from_tree
@@ -96,15 +99,38 @@ def test_a_question_without_variables_is_true_or_not(
         assert capsys.readouterr().out == shown
 
 
-def test_the_examples_of_messages_are_queries(graph: Graph) -> None:
+def with_names(graph: Graph) -> Graph:
+    """The graph with names that a text has to quote and an IRI to escape."""
     named = Names.of([f"node {n}" for n in range(40)]), Names.of([f"link {n}" for n in range(4)])
-    with_names = Graph(graph.links, graph.splits, *named)
-    for notation, example in EXAMPLES.items():
-        read = read_query(example, graph)
-        assert read.notation == notation
-        answers(read.query, graph.full())
-        if notation != "SPARQL":  # its IRIs are the graph's names
-            assert read_query(example, with_names) == read
+    return Graph(graph.links, graph.splits, *named)
+
+
+def test_the_examples_of_messages_run_on_the_graph_at_hand(
+    graph: Graph, family: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one_link = from_triples([np.array([(0, 0, 1)])], ("train",))
+    numbers = read_graph(family)
+    odd = ["12", "e12", 'quo"ted', "back\\slash", "<x> y", "é, ∃"]
+    numbers = Graph(numbers.links, numbers.splits, Names.of(odd[:6]), Names.of(odd[3:5]))
+    for known in (graph, with_names(graph), one_link, read_graph(family), numbers):
+        for notation, example in examples(known).items():
+            read = read_query(example, known)
+            assert read.notation == notation
+            assert len(answers(read.query, known.full(known.splits[-1]))), example
+    with pytest.raises(QueryError) as caught:
+        read_query("what is this", read_graph(family))
+    shown = re.search(r"SPARQL: (SELECT .*?\}); first-order text: (.*)", str(caught.value))
+    assert shown is not None
+    for text in shown.groups():
+        assert run(command_answer, "--graph", str(family), text) == 0
+        assert capsys.readouterr().out
+
+
+def test_a_graph_without_links_has_examples(graph: Graph) -> None:
+    nothing = from_triples([np.empty((0, 3), np.int32)], ("train",), entity_count=1,
+                           relation_count=1)  # fmt: skip
+    with pytest.raises(QueryError, match="known notations are"):
+        read_query("what is this", nothing)
 
 
 def test_sparql_that_cannot_be_read_is_told_as_sparql(graph: Graph) -> None:
@@ -114,20 +140,19 @@ def test_sparql_that_cannot_be_read_is_told_as_sparql(graph: Graph) -> None:
 
 
 def test_every_notation_gives_the_same_query(graph: Graph, trees: list[Sample]) -> None:
-    named = Names.of([f"node {n}" for n in range(40)]), Names.of([f"link {n}" for n in range(4)])
-    with_names = Graph(graph.links, graph.splits, *named)
+    named = with_names(graph)
     seen = set()
     for one in trees:
         assert isinstance(one.query, Tree)
         query = from_tree(one.query)
         texts = [write_json(one.query), repr(to_tuples(one.query)), write_text(query, ascii=True)]
-        texts += [write_text(query, with_names), write_sparql(query, with_names)]
+        texts += [write_text(query, named), write_sparql(query, named)]
         if all(not disjunct.without for disjunct in query.disjuncts):
             texts.append(write_formula(query))
         expected = answers(query, graph.full()).tolist()
         for text in texts:
             named_text = "node" in text
-            for known in (with_names,) if named_text else (graph, with_names):
+            for known in (named,) if named_text else (graph, named):
                 read = read_query(text, known)
                 assert answers(read.query, graph.full()).tolist() == expected, text
                 seen.add(read.notation)
@@ -199,6 +224,21 @@ def test_kopl_is_read_with_its_knowledge_base(
         run(command_answer, *options)
     with pytest.raises(KoplError, match="another knowledge base"):
         run(command_answer, *options, "--kb", "world")
+
+
+def test_an_unsafe_query_is_told_what_to_do(
+    family: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    query = '∃x. "parent of"(Ann,x) ∧ ¬knows(x,?y)'
+    with pytest.raises(QueryError) as caught:
+        run(command_answer, "--graph", str(family), query)
+    message = str(caught.value)
+    assert "the variable 'y' stands in no positive atom" in message
+    assert "add an atom that binds it" in message and "--universe" in message
+    assert run(command_answer, "--graph", str(family), query, "--universe") == 0
+    assert capsys.readouterr().out
+    # What the message advises first works, too.
+    assert run(command_answer, "--graph", str(family), query + ' ∧ ∃z. "parent of"(z,?y)') == 0
 
 
 def test_hardness_is_told_in_json(

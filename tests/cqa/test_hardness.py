@@ -6,21 +6,17 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import reduce
 from itertools import product
-from pathlib import Path
 from random import Random
 from typing import Any
 
 import numpy as np
 import pytest
 
-from benchmarks.logical.hardness import drawn
 from cqa.answering.answer import evaluate
 from cqa.answering.semiring import FEWEST_MISSING
 from cqa.balanced.blocks import filled
-from cqa.balanced.draw import Drawing
 from cqa.errors import QueryError
 from cqa.graphs.graph import Graph, from_triples
-from cqa.graphs.readers import read_graph
 from cqa.hardness.batch import as_query, template_of
 from cqa.hardness.hardness import Hardness, reducible
 from cqa.hardness.reductions import Reduction, own_name, shown_name, spelled
@@ -411,38 +407,3 @@ def test_wrong_modes() -> None:
         Hardness(graph, compat="paper").label([union], [[1]])
     assert Hardness(graph).label([], []).codes == []
     assert Hardness(graph).label([ONE], [[]]).of(0) == []
-
-
-# --- published shares -----------------------------------------------------------------------------
-
-# Percent of the pairs, CQA_DETAILS section 8.
-TABLE_1 = {
-    "2p": {"1p": 97.6, "2p": 2.4},
-    "3p": {"1p": 95.6, "2p": 4.3, "3p": 0.1},
-    "2i": {"1p": 94.0, "2i": 6.0},
-    "3i": {"1p": 87.4, "2i": 12.1, "3i": 0.5},
-    "2i1p": {"1p": 96.2, "2p": 2.4, "2i": 1.2, "2i1p": 0.2},
-    "1p2i": {"1p": 49.5, "2p": 0.6, "2i": 49.0, "1p2i": 0.9},
-}
-
-
-def test_table_1_of_nell(kopl_data: Path) -> None:
-    """Answer-first sampling that draws relations as BetaE does.
-
-    Half of 1p2i reduces to 2i because its two last links are often one and the same: 64 of 100
-    queries have the same relation there, and 77 of 100 of their pairs reduce to 2i, of the others'
-    pairs 6. How many pairs these are hangs on the queries with most answers: with up to 100 hard
-    ones a query has 16.4 on average, and 42 % of the pairs reduce to 1p. The published queries have
-    11.9; with up to 80 there are as many here, and the shares agree.
-    """
-    graph = read_graph(kopl_data / "nell995")
-    drawing, hardness = Drawing(graph), Hardness(graph)
-    for name, shares in TABLE_1.items():
-        count = 3000 if name == "1p2i" else 800
-        queries, answers = drawn(drawing, graph, name, count, Random(0), 80)
-        counts = hardness.label(queries, answers).counts()[name]
-        if name == "1p2i":
-            assert abs(counts.total() / count - 11.9) < 1
-        for kind, share in shares.items():
-            measured = 100 * counts[kind] / counts.total()
-            assert abs(measured - share) < (6 if name == "1p2i" else 3), (name, kind, measured)

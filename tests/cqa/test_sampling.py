@@ -6,26 +6,30 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from random import Random
 
 import numpy as np
 import pytest
 
 from cqa.errors import QueryError
+from cqa.formats.samples import read_samples
 from cqa.graphs.graph import from_triples
+from cqa.graphs.readers import read_graph
+from cqa.hardness.hardness import Hardness
 from cqa.notation.sparql import triples_of, write_sparql
 from cqa.query import Atom, Conjunction, Query
 from cqa.sampling.kinds import kinds, sampler
 from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.plan import plan_of
-from cqa.sampling.run import Plan, stream
+from cqa.sampling.run import Plan, run, stream
 from cqa.sampling.sample import Kind, Sample
 from cqa.sampling.source import Source
 from cqa.types.canonical import canonical
 from cqa.types.efo1 import types as efo1_types
 from cqa.types.normal import FORMS, to_form
 from cqa.types.registry import graph_types
-from cqa.types.tree import Tree, nodes, read_formula
+from cqa.types.tree import Tree, arrange, nodes, read_formula
 from kb.errors import KoplError, ReadError
 from kb.iri import BASE
 from tests.cqa.brute import Brute, Triple, tree_set
@@ -282,6 +286,97 @@ def test_onward_never_goes_straight_back() -> None:
     assert line.enter(Random(1), 0, before=0) == (-1, -1)
 
 
+BETAE_WAY = Options(most=ENTITIES, draw="betae")
+
+
+def entering(entity: int) -> set[int]:
+    """The relations that enter an entity on the full graph."""
+    links = small_graph().full()
+    return {r ^ 1 for r in range(links.relation_count) if len(links.row(r, entity))}
+
+
+def test_betaes_way_starts_each_branch_anew() -> None:
+    """A chain never goes straight back; below an intersection a branch may take what led there."""
+    way = Source(small_graph(), relations=BETAE_WAY.walk)
+    for name in ("3p", "2i", "ip", "up", "pi"):
+        (kind,) = kinds([name])
+        for one in drawn(kind, 60, way, BETAE_WAY):
+            assert isinstance(one.query, Tree)
+            for node in nodes(one.query):
+                below = node.operands[0] if node.op == "p" else node
+                if node.op == below.op == "p":
+                    assert node.relation != (below.relation or 0) ^ 1
+    (kind,) = kinds(["ip"])
+    back = [
+        branch.relation == (one.query.relation or 0) ^ 1
+        for one in drawn(kind, 60, way, BETAE_WAY)
+        if isinstance(one.query, Tree)
+        for branch in one.query.operands[0].operands
+    ]
+    assert any(back)
+    strict = Options(most=ENTITIES, relations="onward")
+    for one in drawn(kind, 60, Source(small_graph(), relations="onward"), strict):
+        assert isinstance(one.query, Tree)
+        for branch in one.query.operands[0].operands:
+            assert branch.relation != (one.query.relation or 0) ^ 1
+
+
+def test_betaes_way_puts_the_answer_in_every_branch_of_a_union() -> None:
+    way = Source(small_graph(), relations=BETAE_WAY.walk)
+    (kind,) = kinds(["2u"])
+    for one in drawn(kind, 80, way, BETAE_WAY):
+        assert isinstance(one.query, Tree)
+        triples = full()
+        sets = [tree_set(part, triples, ENTITIES) for part in one.query.operands]
+        assert set.intersection(*map(set, sets))
+
+
+def test_betaes_way_wants_answers_that_a_negation_takes_back() -> None:
+    options = Options(most=3, draw="betae")
+    way = Source(small_graph(), relations=options.walk)
+    for name in ("2in", "pin", "inp"):
+        (kind,) = kinds([name])
+        for one in drawn(kind, 20, way, options):
+            assert 1 <= len(one.lost) <= 3 and 1 <= len(one.hard) <= 3
+    (kind,) = kinds(["2u-DM"])
+    assert not any(len(one.lost) for one in drawn(kind, 5, way, options))
+
+
+def test_betaes_way_is_for_operator_trees() -> None:
+    (kind,) = kinds(["r1(s1,f1)"])
+    with pytest.raises(SamplingError, match="draw 'betae' is for operator trees, not r1"):
+        sampler(kind, Source(small_graph()), BETAE_WAY)
+
+
+def test_betaes_way_takes_both_orders_of_branches(tmp_path: Path) -> None:
+    plan = Plan(tuple(kinds(["2i"])), 300, options=BETAE_WAY)
+    graph = small_graph()
+    run(plan, graph, tmp_path / "q", format="betae")
+    found = list(read_samples(tmp_path / "q"))
+    assert len(found) == 300
+    different = {arrange(one.query) for one in found if isinstance(one.query, Tree)}
+    assert len(different) < 300
+
+
+@pytest.mark.parametrize(
+    # Means of the published half, and how far the share of 2i may be from the published one.
+    ("name", "hard", "kind", "share", "near"),
+    [("2i", 5.9, "2i", 6.0, 1), ("pi", 12.3, "2i", 49.0, 5)],
+)
+def test_nell_as_its_published_queries_were_drawn(
+    name: str, hard: float, kind: str, share: float, near: float, kopl_data: Path
+) -> None:
+    """The number of hard answers, and Table 1 of the hardness paper."""
+    graph = read_graph(kopl_data / "nell995")
+    options = Options(most=80, draw="betae")
+    samples = list(stream(Plan(tuple(kinds([name])), 4000, options=options), graph))
+    counts = [len(one.hard) for one in samples]
+    assert max(counts) <= 80 and sum(counts) / 4000 == pytest.approx(hard, abs=0.9)
+    told = Hardness(graph).label([one.query for one in samples], [one.hard for one in samples])
+    (reduced,) = told.counts().values()
+    assert 100 * reduced[kind] / reduced.total() == pytest.approx(share, abs=near)
+
+
 def test_queries_of_train_have_easy_answers_only() -> None:
     graph = small_graph()
     plan = Plan(tuple(kinds(["2i", "2in", "(r1(s1,f1))&(r2(f1,f2))"])), 5, split="train")
@@ -370,6 +465,8 @@ def test_types_from_a_listing(tmp_path: object) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"draw": "any"}, "no way to draw queries 'any'; choose of efo1, betae"),
+        ({"draw": "betae", "relations": "links"}, "says how relations are drawn, too"),
         ({"relations": "any"}, "no way to draw relations 'any'; choose of uniform, onward, links"),
         ({"negations": "all"}, "no effect of a negation 'all'"),
         ({"least": 0}, "0 to 100 is no range"),
