@@ -33,14 +33,17 @@ def compression_of(file: BufferedReader) -> str:
 
 
 class TextReader:
-    """The text of a plain or compressed UTF-8 file (or pipe) in chunks, with a progress bar.
+    """The text of a plain or compressed file (or pipe) in chunks, with a progress bar.
 
-    ``errors`` is that of `bytes.decode`. Raises ReadError for a file that is missing, damaged, cut
-    short or not UTF-8.
+    It is UTF-8 unless ``encoding`` says otherwise; ``errors`` is that of `bytes.decode`. Raises
+    ReadError for a file that is missing, damaged, cut short or not text of that encoding.
     """
 
-    def __init__(self, path: Path, title: str = "", errors: str = "strict") -> None:
+    def __init__(
+        self, path: Path, title: str = "", errors: str = "strict", encoding: str = "utf-8-sig"
+    ) -> None:
         self.source = str(path)
+        self._encoding = encoding
         try:
             self._raw = path.open("rb")
             compression = compression_of(self._raw)
@@ -55,7 +58,7 @@ class TextReader:
             opened = bz2.BZ2File(self._raw)
         elif compression == "xz":
             opened = lzma.LZMAFile(self._raw)  # noqa: SIM115 (closed with the reader)
-        self._text = io.TextIOWrapper(opened, encoding="utf-8-sig", errors=errors, newline="")
+        self._text = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
         self._bar = ProgressBar(title or f"reading {path.name}", size)
 
     def __enter__(self) -> TextReader:
@@ -91,10 +94,10 @@ class TextReader:
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except UnicodeDecodeError as error:
-            raise ReadError(
-                f"the file is not UTF-8 text ({error.reason})", source=self.source
-            ) from None
+        except UnicodeError as error:
+            name = "UTF-8" if self._encoding == "utf-8-sig" else self._encoding
+            reason = getattr(error, "reason", error)
+            raise ReadError(f"the file is not {name} text ({reason})", source=self.source) from None
         except _READ_ERRORS as error:
             raise ReadError(
                 f"the file is damaged or cut short ({error})", source=self.source

@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--graph", required=True, metavar="DIR", help="a graph's file or folder")
     parser.add_argument(
         "--types", required=True, nargs="+", metavar="T",
-        help="a family (efo1, efok, efok:paper, betae), one type of it (efo1:type0012), a name (2i,"
+        help="a family (efo1, efok, efok:paper, betae), one type of it (efo1:type0016), a name (2i,"
         " pni), a formula, or @FILE with one of these a line",
     )  # fmt: skip
     parser.add_argument("-n", type=int, required=True, metavar="N", help="queries of each type")

@@ -34,7 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--form", metavar="F", help="one of the nine forms, such as DNF+IU (default: Original)"
     )
     trees.add_argument(
-        "--compat", choices=("paper",), help="DNF+d as published, with n in nine types"
+        "--compat",
+        choices=("paper",),
+        help="the forms as in the published table: DNF+d with n in nine types, DNF+IUD and DNF+IUd"
+        " with D for two operands",
     )
     trees.add_argument(
         "--anchors", type=int, metavar="N", help="the most anchors (efo1; default: 3)"

@@ -25,6 +25,7 @@ from cqa.graphs.graph import Graph
 from cqa.query import Query
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind, Sample
+from cqa.types.tree import Tree
 from kb.errors import KoplError, ReadError, WriteError
 from kb.packages import arrow_packages
 
@@ -67,7 +68,9 @@ def check_kind(kind: Kind, format: str) -> None:
     graph = isinstance(kind.shape, Query)
     if format in ("betae", "efo1") and graph:
         raise SamplingError(f"{kind.formula}: {format} holds operator trees only; take efok")
-    if format in ("efo1", "efok") and "/" in kind.id:
+    if format == "efo1" and kind.form is not None:
+        raise SamplingError("EFO-1-QA's tables hold every query in all nine forms; name no form")
+    if format == "efok" and "/" in kind.id:
         raise SamplingError(f"{kind.id} is no name of a file")
     try:
         if format == "efok":
@@ -76,6 +79,18 @@ def check_kind(kind: Kind, format: str) -> None:
             (formats_betae if format == "betae" else formats_efo1).check(kind.shape)
     except QueryError as error:
         raise SamplingError(f"{kind.formula}: {format} cannot hold it: {error}") from None
+
+
+def check_kinds(kinds: Iterable[Kind], format: str) -> None:
+    """Raise SamplingError for types whose queries the format cannot hold, together or alone."""
+    given = list(kinds)
+    for kind in given:
+        check_kind(kind, format)
+    if format == "efo1":
+        try:
+            formats_efo1.check_names((k.id, k.shape) for k in given if isinstance(k.shape, Tree))
+        except QueryError as error:
+            raise SamplingError(str(error)) from None
 
 
 def write_samples(
@@ -153,7 +168,7 @@ def _format_of(path: Path, split: str) -> str:
             return "betae"
         named = format_named(path)
         return "query2box" if named == "jsonl" and formats_query2box.looks_so(path) else named
-    if (path / formats_efo1.TYPES).exists():
+    if formats_efo1.is_tables(path):
         return "efo1"
     if (path / formats_betae.files(split)["queries"]).exists():
         return "betae"

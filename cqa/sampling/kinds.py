@@ -38,7 +38,7 @@ def kinds(texts: Iterable[str], form: str | None = None) -> list[Kind]:
     """The types of some words, each once, in the order given.
 
     A word is a family (efo1, efok, betae, or a space as efok:paper), one type of a family
-    (efo1:type0012), a name (2i, pni, 2u-DM), a formula of operators or of a query graph, or @FILE
+    (efo1:type0016), a name (2i, pni, 2u-DM), a formula of operators or of a query graph, or @FILE
     with one of these a line (only what stands before the first tab counts, so that listings of
     types do). Grounded operator trees are written in the ``form``, whatever they are drawn as.
 
@@ -85,8 +85,7 @@ def _kinds(text: str, number: int, form: str | None) -> Iterator[Kind]:
             raise QueryError("forms are of operator trees; query graphs (efok) have none")
         chosen = [row for row in rows if part in ("", space, row.id)]
         if not chosen:
-            raise SamplingError(f"{family} has no type {part!r}; it has {rows[0].id} to"
-                                f" {rows[-1].id}")  # fmt: skip
+            raise SamplingError(f"{family} has no type {part!r}; kopl cqa types lists them")
         for row in chosen:
             yield _kind(row, row.id, form)
         return

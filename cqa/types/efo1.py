@@ -1,17 +1,20 @@
 """EFO-1's query types: operator trees with bounded negation, by anchors and depth.
 
-The enumeration, and the figures that EFO-1-QA (Wang, Yin and Song 2021) publishes of it.
+The enumeration, the ids, and the figures that EFO-1-QA (Wang, Yin and Song 2021) publishes of it.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import combinations
+from operator import itemgetter
+from typing import TypeAlias
 
 from cqa.errors import QueryError
-from cqa.types.normal import disjuncts, to_form
+from cqa.types.normal import binary, disjuncts, to_form
 from cqa.types.tree import Tree, anchor, arranged, operators, project
 
 # The limits of the published benchmark.
@@ -24,17 +27,30 @@ DEEPEST = 150
 # Larger spaces are refused: their types would not fit into memory.
 MOST_RAW = 3_000_000
 
+# Ids longer than this, after their prefix, are digests: they are to be names of files.
+LONGEST_ID = 64
+
 # The forms of Table 14, in its order.
 COMPARED = ("Original", "DM", "DM+I", "DNF", "DNF+IU")
+
+_Numbered: TypeAlias = tuple[int, Tree]
+"""A tree and its place among all that the rules write."""
 
 
 @lru_cache(maxsize=64)
 def types(anchors: int = ANCHORS, depth: int = DEPTH) -> tuple[Tree, ...]:
     """The query types of up to so many anchors whose paths have up to so many p and n operators.
 
-    In the Original form, by anchors, then depth, then formula; 301 at the published limits.
-    Raises QueryError for limits below 1, and for more than `MOST_RAW` trees.
+    In the Original form, in the order in which the rules first write them, which is that of the
+    published table; 301 at the published limits. Raises QueryError for limits below 1, and for
+    more than `MOST_RAW` trees.
     """
+    return tuple(tree for _, tree in _numbered(anchors, depth))
+
+
+@lru_cache(maxsize=64)
+def _numbered(anchors: int, depth: int) -> tuple[_Numbered, ...]:
+    """The types, each with its place among all the trees that the rules write."""
     if anchors < 1 or depth < 1:
         raise QueryError(f"anchors and depth are 1 or more, not {anchors} and {depth}")
     if depth > DEEPEST:
@@ -45,39 +61,80 @@ def types(anchors: int = ANCHORS, depth: int = DEPTH) -> tuple[Tree, ...]:
             f"{anchors} anchors and depth {depth} have too many types to list; lower one of them"
         )
     most = anchors if depth > 1 else 1
-    found = (tree for k in range(1, most + 1) for tree in _generate(depth, k, False))
-    return tuple(sorted(found, key=lambda tree: (tree.anchors, tree.depth, tree.formula)))
+    found: list[_Numbered] = []
+    before = 0
+    for k in range(1, most + 1):
+        found += ((before + place, tree) for place, tree in _generate(depth, k, False))
+        before += _raw(depth, k, False)
+    return tuple(sorted(found, key=itemgetter(0)))
 
 
 @lru_cache(maxsize=1024)
-def _generate(depth: int, anchors: int, negation: bool) -> tuple[Tree, ...]:
+def _generate(depth: int, anchors: int, negation: bool) -> tuple[_Numbered, ...]:
     """The trees with that many anchors, for a subtree with ``depth`` p and n operators left.
 
     Where ``negation`` is set, the tree is one operand of an intersection and may be a complement.
+    Each stands there once, with the first of its places among all that the rules write: e, then p,
+    i and u, then n, and of two operands all second ones after each first one.
     """
-    # A dictionary drops duplicates and keeps the order.
-    made: dict[str, Tree] = {}
+    made: dict[str, _Numbered] = {}
+    before = 0
 
-    def add(tree: Tree) -> None:
-        made.setdefault(tree.formula, tree)
+    def add(place: int, tree: Tree) -> None:
+        known = made.get(tree.formula)
+        if known is None or place < known[0]:
+            made[tree.formula] = place, tree
 
     if anchors == 1:
-        add(project(anchor()))
+        add(0, project(anchor()))
+        before = 1
     if depth >= 2:
-        for below in _generate(depth - 1, anchors, False):
-            add(project(below))
-            if negation:
-                add(Tree("n", (below,)))
-        for first in range(1, anchors):
-            others = _generate(depth, anchors - first, True)
-            unions = _generate(depth, anchors - first, False) if 2 * first <= anchors else ()
-            for tree in _generate(depth, first, False):
-                for other in others:
-                    add(arranged("i", (tree, other)))
-                # A union is symmetric: the smaller operand first is enough.
-                for other in unions:
-                    add(arranged("u", (tree, other)))
+        below = _generate(depth - 1, anchors, False)
+        for place, tree in below:
+            add(before + place, project(tree))
+        before += _raw(depth - 1, anchors, False)
+        for op in "iu":
+            for first in range(1, anchors):
+                count = _raw(depth, anchors - first, op == "i")
+                # A union is symmetric: with fewer anchors first it came before.
+                if op == "i" or 2 * first <= anchors:
+                    others = _generate(depth, anchors - first, op == "i")
+                    for place, tree in _generate(depth, first, False):
+                        row = before + place * count
+                        for column, other in others:
+                            add(row + column, arranged(op, (tree, other)))
+                before += _raw(depth, first, False) * count
+        if negation:
+            for place, tree in below:
+                add(before + place, Tree("n", (tree,)))
     return tuple(made.values())
+
+
+def formula_id(tree: Tree) -> str:
+    """The id of a tree's type, whatever order its operands stand in and whatever letters they have.
+
+    The 301 types have the published ids, type0000 to type0530 with gaps: their places among the 633
+    trees that the rules write at the published limits. Any other type has its formula without
+    brackets, as in type-iiipepepepe for 4i, or a digest of it where it is long: no two types have
+    the same, and a type has it wherever it is met.
+    """
+    original = binary(tree).formula
+    number = _published().get(original)
+    if number is not None:
+        return f"type{number:04d}"
+    # Each operator has a fixed number of operands, so that nothing is lost with the brackets.
+    word = original.translate(_NO_BRACKETS)
+    if len(word) > LONGEST_ID:
+        word = hashlib.sha256(word.encode()).hexdigest()[:32]
+    return f"type-{word}"
+
+
+_NO_BRACKETS = str.maketrans("", "", "(),")
+
+
+@lru_cache(maxsize=1)
+def _published() -> dict[str, int]:
+    return {tree.formula: place for place, tree in _numbered(ANCHORS, DEPTH)}
 
 
 def raw_count(anchors: int = ANCHORS, depth: int = DEPTH) -> int:

@@ -1,4 +1,9 @@
-"""Grounded operator trees as the JSON of EFO-1-QA: `{"o": operator, "a": [...]}`."""
+"""Grounded operator trees as the JSON of EFO-1-QA: `{"o": operator, "a": [...]}`.
+
+`p` has a relation and its input, `e` an entity, `n` its input itself; the others a list of inputs.
+The letters of I and U are those of i and u. Read are also other spellings: the letters of the
+formula, ids without a list around them, n's input in a list, inputs as JSON texts of their own.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,9 @@ from typing import Any
 
 from cqa.errors import FormulaError
 from cqa.types.tree import ARITY, MAX_HEIGHT, NARROW, WIDE, Tree, joined, nodes
+
+# The published letters of operators that have others in a formula.
+_LETTERS = {"I": "i", "U": "u"}
 
 
 def to_json(tree: Tree) -> dict[str, Any]:
@@ -28,11 +36,13 @@ def to_json(tree: Tree) -> dict[str, Any]:
 
 def _object(tree: Tree) -> dict[str, Any]:
     inputs: list[Any] = [_object(operand) for operand in tree.operands]
+    if tree.op == "n":
+        return {"o": "n", "a": inputs[0]}
     if tree.op == "e":
         inputs = [tree.entity]
     elif tree.op == "p":
         inputs.insert(0, [tree.relation])
-    return {"o": tree.op, "a": inputs}
+    return {"o": _LETTERS.get(tree.op, tree.op), "a": inputs}
 
 
 def write_json(tree: Tree) -> str:
@@ -43,8 +53,9 @@ def write_json(tree: Tree) -> str:
 def from_json(value: object) -> Tree:
     """The tree of an object, or of its JSON text.
 
-    Ids may be bare or in a list, inputs objects or JSON texts of objects. Raises FormulaError that
-    names the place in the object, such as `a[1].a[0]`.
+    Ids may be bare or in a list, inputs objects or JSON texts of objects, n's input alone or in a
+    list; i, u and d may be capital or not, as the number of inputs tells which they are. Raises
+    FormulaError that names the place in the object, such as `a[1].a[0]`.
     """
     return _read(value, "", 0)
 
@@ -67,6 +78,8 @@ def _read(value: object, place: str, height: int) -> Tree:
     inner = f"{place}.a" if place else "a"
     if op == "e":
         return Tree("e", entity=_number(given, inner))
+    if op == "n" and not isinstance(given, list):
+        return Tree("n", (_read(given, inner, height + 1),))
     if not isinstance(given, list):
         raise _wrong(inner, f"a list was expected, not {_shown(given)}")
     relation = None

@@ -228,10 +228,19 @@ _FORMS = (
 
 FORMS: dict[str, Form] = {form.name: form for form in _FORMS}
 
+
+def _wide(tree: Tree) -> Tree:
+    """The tree with D for every d."""
+    operands = tuple(_wide(operand) for operand in tree.operands)
+    return Tree("D" if tree.op == "d" else tree.op, operands, tree.relation, tree.entity)
+
+
 # What the published files hold under a form's name, where it is not the form.
 _PUBLISHED = {
     "Original+d": Form("Original+d", "epiun", _with_plain_difference),
     "DNF+d": Form("DNF+d", "epiun", lambda tree: _with_plain_difference(disjunctive(tree))),
+    "DNF+IUd": Form("DNF+IUd", "epIUD", lambda tree: _wide(FORMS["DNF+IUd"].make(tree))),
+    "DNF+IUD": Form("DNF+IUD", "epIUD", lambda tree: _wide(FORMS["DNF+IUD"].make(tree))),
 }
 
 
@@ -239,8 +248,11 @@ def to_form(tree: Tree, name: str, compat: str | None = None) -> Tree:
     """A tree in one of the nine forms, with its operands in order.
 
     The tree may use any operator. An intersection of nothing but complements keeps its n in any
-    form, since there is no set to take from. With ``compat="paper"``, DNF+d keeps n where the
-    published files do: in the nine of the 301 types whose DNF holds such an intersection.
+    form, since there is no set to take from.
+
+    With ``compat="paper"`` the form is as in the published table of the 301 types. There DNF+d
+    keeps n in the nine types whose DNF holds such an intersection; DNF+IUD has D for two operands
+    as well, and DNF+IUd has chains of such a D instead of d, against its operator system.
 
     Raises QueryError for an unknown name, and for a disjunctive form of more than `MAX_DISJUNCTS`.
     """

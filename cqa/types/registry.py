@@ -89,7 +89,8 @@ def types(
 ) -> Sequence[TreeType] | Sequence[GraphType]:
     """All types of a family, in a fixed order.
 
-    Ids are type0000, type0001, … in that order; those of BetaE are its names.
+    Ids are those of `cqa.types.efo1.formula_id` for "efo1", which the published table has, too;
+    type0000, type0001, … in the order of the list for "efok"; names for "betae".
 
     ``form`` and ``compat`` are those of `cqa.types.normal.to_form` (default: Original) for operator
     trees, ``anchors`` and ``depth`` the limits of "efo1". ``space`` is "complete" (default) or
@@ -119,10 +120,10 @@ def efo1_types(
     """EFO-1's types in a form: one for each Original type, even where formulas coincide."""
     return tuple(
         TreeType(
-            f"type{number:04d}", betae.names(tree), to_form(tree, form, compat),
+            efo1.formula_id(tree), betae.names(tree), to_form(tree, form, compat),
             tree.anchors, tree.depth,
         )
-        for number, tree in enumerate(efo1.types(anchors, depth))
+        for tree in efo1.types(anchors, depth)
     )  # fmt: skip
 
 
@@ -162,9 +163,9 @@ def graph_types(
 def by_name(name: str, form: str | None = None) -> TreeType | GraphType:
     """The type of a name (1p, 2i1p, 2u-DM, …) or of a formula, an operator tree's or EFOk's.
 
-    It has the id that it has among EFO-1's 301 types, or in EFOk's complete space, and none ("") if
-    it is not there. ``form`` is of operator trees. Raises QueryError for an unknown name or form,
-    FormulaError for a malformed formula.
+    An operator tree has the id of `cqa.types.efo1.formula_id`, a query graph the one that it has in
+    EFOk's complete space, and none ("") if it is not there. ``form`` is of operator trees. Raises
+    QueryError for an unknown name or form, FormulaError for a malformed formula.
     """
     if _LISP.match(name):
         return _tree_type(read_formula(name), form)
@@ -181,14 +182,9 @@ _LISP = re.compile(r"\s*\(\s*[A-Za-z]?\s*(?:[,)]|$)")
 
 def _tree_type(tree: Tree, form: str | None) -> TreeType:
     original = binary(tree)
-    found = _efo1_ids().get(original.formula, "")
     shown = tree if form is None else to_form(tree, form)
+    found = efo1.formula_id(original)
     return TreeType(found, betae.names(tree), shown, original.anchors, original.depth)
-
-
-@lru_cache(maxsize=1)
-def _efo1_ids() -> dict[str, str]:
-    return {row.formula: row.id for row in efo1_types()}
 
 
 def _graph_type(query: Query) -> GraphType:

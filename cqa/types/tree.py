@@ -17,11 +17,11 @@ from cqa.errors import FormulaError, QueryError
 # Operator -> the fewest and the most operands (None: no limit).
 ARITY: dict[str, tuple[int, int | None]] = {
     "e": (0, 0), "p": (1, 1), "n": (1, 1), "i": (2, 2), "u": (2, 2), "d": (2, 2),
-    "I": (3, None), "U": (3, None), "D": (3, None),
+    "I": (3, None), "U": (3, None), "D": (2, None),
 }  # fmt: skip
 
 # The operators of two operands and those of more. The notation is read with either letter, as
-# published files write D for two operands and i for three.
+# published files write D for two operands and i for three. A D of two is what is written for them.
 WIDE = {"i": "I", "u": "U", "d": "D"}
 NARROW = {wide: narrow for narrow, wide in WIDE.items()}
 

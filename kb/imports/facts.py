@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue, raw_value
@@ -21,13 +23,18 @@ from kb.imports.common import (
     twice_readable,
 )
 from kb.imports.factmap import Column, FactMap, ValueType
+from kb.imports.profile import guess_form, words_of
+from kb.imports.sheets import refuse_no_text
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.stream import TextReader
 from kb.values import NO_UNIT, Quantity, Value, read_quantity, read_time, read_year
 
+log = logging.getLogger("kb")
+
 _DROPPED = "rows left out: an end is no node"
 _TEXT = ValueType("string")
+_LOOKED_AT = 1000  # rows, to see of which form a table is
 
 
 def read_fact_tables(
@@ -47,10 +54,14 @@ def read_fact_tables(
     used as a class and has no class itself. With class links the files are read twice. Memory
     grows with the facts and the labels. Equal rows are one fact.
 
-    Raises ReadError with file and line for a row that is malformed, unless such rows are to be
+    Raises ReadError for a table that, without a mapping, looks as if it had a header and a row for
+    each thing, and with file and line for a row that is malformed, unless such rows are to be
     skipped and counted in ``report``.
     """
     files = [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]
+    if mapping is None:
+        for file in files:
+            _refuse_things(file)
     reader = _Reader(files, mapping or FactMap(), labels or {}, problems or Problems())
     reader.skip = skip_malformed
     reader.report = report if report is not None else Report()
@@ -84,6 +95,7 @@ class _Reader:
         self._links = {flag: (array("i"), array("i")) for flag in (HAS_CLASS, HAS_PARENT)}
         self._literals: set[tuple[int, str, RawValue, tuple[tuple[str, RawValue], ...]]] = set()
         self._bad: set[tuple[str, str]] = set()  # rows that were passed over
+        self._met: set[str] = set()  # relations
         self._classes = {
             relation: flag
             for relation, flag in (
@@ -92,6 +104,7 @@ class _Reader:
             )
             if relation
         }
+        self._named = {*mapping.attributes, *self._classes}
 
     def read(self) -> KnowledgeBase:
         """The knowledge base."""
@@ -103,10 +116,17 @@ class _Reader:
                     self._link(row)
         for row in self._rows("reading facts of"):
             self.report["rows"] += 1
+            self._met.add(row.relation)
             if what := self._lacks_label(row):
                 self.report[f"rows left out: no label of the {what}"] += 1
             elif row.relation not in self._classes:
                 self._fact(row)
+        if self._named and not self._named & self._met:
+            log.warning(
+                "%s: no row has a relation that the mapping names (%s)",
+                ", ".join(map(str, self._files)),
+                ", ".join(sorted(self._named)),
+            )
         if not self._nodes.number:
             raise ReadError("there are no facts", source=", ".join(map(str, self._files)))
         self._define()
@@ -303,3 +323,50 @@ def _by_node(below: array[int], above: array[int]) -> dict[int, list[int]]:
     for node, other in zip(below, above, strict=True):
         found.setdefault(node, {})[other] = None
     return {node: list(others) for node, others in found.items()}
+
+
+def _refuse_things(path: Path) -> None:
+    """Raise ReadError for a table whose first line names columns of a row for each thing.
+
+    Without a mapping such a table would give a relation for each name in its second column.
+    """
+    if not path.is_file():
+        return  # a pipe is not read twice; what is not there, the reader tells
+    refuse_no_text(path)
+    delimiter, quoted = FactMap().form_of(path)
+    with TextReader(path) as text:
+        rows = [
+            [cell.strip() for cell in cells]
+            for _, cells in islice(table_rows(text, delimiter, quoted=quoted), _LOOKED_AT)
+        ]
+    header, *body = rows or [[]]
+    if len(header) < 2 or len(body) < 2 or {len(row) for row in rows} != {len(header)}:
+        return
+    columns = [[row[at] for row in body if row[at]] for at in range(len(header))]
+    is_header = all(header) and len(set(header)) == len(header)
+    if not is_header or any(name in column for name, column in zip(header, columns, strict=True)):
+        return
+    if header[1].lower() in ("relation", "predicate", "property", "relationship"):
+        raise ReadError(
+            'the first line names the columns; write a mapping that says "header": true and what'
+            " the columns are, as in docs/own-kb.md, and give it with --mapping",
+            place="line 1",
+            source=str(path),
+        )
+    is_typed = any(
+        column and guess_form([name]).type == "string" != guess_form(column).type
+        for name, column in zip(header, columns, strict=True)
+    )
+    names = {word.lower() for name in header for word in words_of(name)}
+    is_different = len(body) >= 5 and all(
+        len(set(column)) * 5 >= len(column) * 4 for column in columns[:2]
+    )
+    if is_typed or names & {"id", "name", "title"} or is_different:
+        raise ReadError(
+            f"this looks like a table with a row for each thing ({', '.join(header)}), and tables"
+            f" of facts were asked for: a head, a relation and a tail in each row; kopl kb import"
+            f" --draft {path} -o mapping.yaml drafts a mapping for it (if the rows are facts all"
+            " the same, say so by --mapping with a file that holds {})",
+            place="line 1",
+            source=str(path),
+        )

@@ -25,6 +25,7 @@ from cqa.sampling.run import Plan, run, stream
 from cqa.sampling.sample import Sample, rows_without
 from cqa.types.efok_text import write_formula
 from cqa.types.grounded import from_json
+from cqa.types.registry import by_name
 from cqa.types.tree import Tree
 from kb.errors import KoplError, ReadError, WriteError
 from tests.cqa.brute import tree_set
@@ -125,10 +126,11 @@ def test_efo1(tmp_path: Path, trees: list[Sample]) -> None:
     assert found == trees
     with open(tmp_path / "formulas.csv", newline="") as file:
         types = list(csv.DictReader(file))
-    assert [row["formula_id"] for row in types] == list(TREES)
+    assert [row["formula_id"] for row in types] == [by_name(name).id for name in TREES]
+    assert [row["name"] for row in types] == list(TREES)
     assert types[4]["DNF"] == "(u,(p,(p,(e))),(p,(p,(e))))"
     assert (types[3]["num_anchor_nodes"], types[3]["original_depth"]) == ("2", "2")
-    with open(tmp_path / "data-up.csv", newline="") as file:
+    with open(tmp_path / f"data-{types[4]['formula_id']}.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     for row, sample in zip(rows, [s for s in trees if s.type == "up"], strict=True):
         assert json.loads(row["easy_answers"]) == sample.easy[:, 0].tolist()
@@ -323,18 +325,29 @@ def test_pickles_of_numpy_numbers_are_read(tmp_path: Path) -> None:
         ("formulas.csv", "formula_id\n1p\n", "formulas.csv: the column original is missing"),
         ("formulas.csv", "formula_id,original\n1p,(p\n", "formulas.csv: line 2: character 3"),
         ("formulas.csv", "formula_id,original\n1p\n", "line 2: the line has more or fewer fields"),
-        ("data-1p.csv", None, "data-1p.csv: cannot be opened"),
-        ("data-1p.csv", "original,easy_answers,hard_answers\n{,[],[]\n", "line 2: not JSON"),
         (
-            "data-1p.csv",
+            "formulas.csv",
+            'formula_id,original\na,"(p,(e))"\na,"(p,(p,(e)))"\n',
+            "formulas.csv: line 3: the id a stands there twice",
+        ),
+        (
+            "data-type0000.csv",
+            "original,easy_answers,hard_answers\n"
+            '"{""o"":""p"",""a"":[1,{""o"":""e"",""a"":[1]}]}",' + "[" * 100_000 + ",[]\n",
+            "line 2: the easy answers are no list in JSON: maximum recursion depth exceeded",
+        ),
+        ("data-type0000.csv", None, "data-type0000.csv: cannot be opened"),
+        ("data-type0000.csv", "original,easy_answers,hard_answers\n{,[],[]\n", "line 2: not JSON"),
+        (
+            "data-type0000.csv",
             'original,easy_answers,hard_answers\n"{""o"":""e"",""a"":[1]}",[],[]\n',
             "line 2: a query of the type (p,(e)) was expected, not of (e)",
         ),
         (
-            "data-1p.csv",
+            "data-type0000.csv",
             'original,easy_answers,hard_answers\n"{""o"":""p"",""a"":[1,{""o"":""e"",""a"":[1]}]}"'
             ",[x],[]\n",
-            "line 2: Expecting value",
+            "line 2: the easy answers are no list in JSON: Expecting value",
         ),
     ],
 )

@@ -76,7 +76,7 @@ def test_by_formula() -> None:
     assert row.names == ("pi", "1p2i")
     assert row.id == by_name("pi").id != ""
     assert by_name("(i,(p,(p,(e))),(p,(e)))", "DM").formula == "(i,(p,(e)),(p,(p,(e))))"
-    assert by_name("5p").id == ""
+    assert by_name("5p").id == "type-pppppe"
     graph = by_name("!r1(f1,s1)&r2(s2,f1)")
     assert isinstance(graph, GraphType)
     assert graph.names == ("2in",)
@@ -146,7 +146,7 @@ def test_listing_of_a_form(capsys: pytest.CaptureFixture[str]) -> None:
     run("--family", "efok", "--limit", "existential=0", "--limit", "free=1")
     assert len(capsys.readouterr().out.splitlines()) == 5
     run("--family", "efo1", "--anchors", "1", "--depth", "4")
-    assert capsys.readouterr().out.splitlines()[-1] == "(p,(p,(p,(p,(e)))))\ttype0003\t4p\t1\t4"
+    assert capsys.readouterr().out.splitlines()[-1] == "(p,(p,(p,(p,(e)))))\ttype-ppppe\t4p\t1\t4"
 
 
 def test_counts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,3 +67,9 @@ WORKED: Mapping[str, str] = {
     "DNF+IUD": "(D,(p,(e)),(p,(e)),(p,(p,(e))))",
 }
 """The worked example: the forms of `(i,(n,(u,(p,(e)),(p,(p,(e))))),(p,(e)))`."""
+
+PUBLISHED: Mapping[str, str] = {
+    "DNF+d": WORKED["DNF"],
+    "DNF+IUd": "(D,(D,(p,(e)),(p,(e))),(p,(p,(e))))",
+}
+"""What the published table has for it under other forms' names."""
