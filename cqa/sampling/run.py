@@ -145,15 +145,14 @@ def run(
     ``FILE.part`` then, and ``resume`` goes on with it.
     """
     from cqa.formats.parquet import Origin
-    from cqa.formats.samples import check_kind, check_target, format_named, write_samples
+    from cqa.formats.samples import check_kinds, check_target, format_named, write_samples
 
     _check(plan, workers)
     check_split(graph, plan.split)
     format = format or format_named(output)
     target = Path(os.path.realpath(output))
     check_target(target, format, plan.split)
-    for kind in plan.kinds:
-        check_kind(kind, format)
+    check_kinds(plan.kinds, format)
     part = Part(target, _about(plan, graph), plan.kept, resume=resume)
     try:
         report = _fill(part, plan, graph, workers)

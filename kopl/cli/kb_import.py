@@ -14,6 +14,7 @@ from kopl.cli.common import positive, show_warnings
 if TYPE_CHECKING:
     from kb import KnowledgeBase, Problems
     from kb.imports.common import Report
+    from kb.imports.mapping import TableMap
 
 _FORMS = {".kopl": "snapshot", ".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
 _SHOWN = 5  # of the malformed lines that were left out
@@ -30,12 +31,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="form",
         choices=tuple(_OWN),
-        required=True,
-        help="a Wikidata dump in JSON, or tables of head, relation, tail, qualifiers",
+        help="a Wikidata dump in JSON, or tables (left out with --mapping)",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="also .gz, .bz2 or .xz")
     parser.add_argument(
-        "out", metavar="OUT", help="a snapshot (.kopl), kb.json or .jsonl (also .gz, .bz2, .xz)"
+        "files",
+        nargs="*",
+        metavar="FILE",
+        help="what to read, also .gz, .bz2 or .xz; without -o, the last one is OUT",
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="OUT",
+        help="a snapshot (.kopl), kb.json or .jsonl (also .gz, .bz2, .xz); with --draft the mapping"
+        " (default: standard output)",
     )
     parser.add_argument(
         "--labels",
@@ -47,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-malformed",
         action="store_true",
-        help="leave out and count lines that are malformed; they stop the reading otherwise",
+        help="leave out and count malformed lines and cells; they stop the reading otherwise",
     )
     wikidata = parser.add_argument_group("for a Wikidata dump")
     wikidata.add_argument(
@@ -69,32 +78,105 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     table = parser.add_argument_group("for tables")
     table.add_argument(
+        "--draft",
+        action="store_true",
+        help="write a mapping for tables with a row for each thing, guessed from their values, to"
+        " be read and edited",
+    )
+    table.add_argument(
         "--mapping",
         metavar="FILE",
-        help="JSON or YAML that says what columns and relations are (default: no header; head,"
-        " relation, tail, pairs of key and value)",
+        help="YAML or JSON that says what rows and columns are: that of --draft, which names its"
+        " FILEs itself, or one for tables of facts (default: no header; head, relation, tail,"
+        " pairs of key and value)",
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the action."""
-    form = _form_of(arguments.out)
+    show_warnings()
+    if arguments.draft:
+        return _draft(arguments)
+    if arguments.output is None:
+        if not arguments.files:
+            raise KoplError("name the file to write: -o OUT")
+        *arguments.files, arguments.output = arguments.files
+    if arguments.form is None:
+        if arguments.mapping is None:
+            raise KoplError(
+                "say what the files are: --from wikidata, or --from table for tables of facts; for"
+                " tables with a row for each thing --draft FILE… -o MAPPING, then --mapping MAPPING"
+            )
+        arguments.form = "table"
+    form = _form_of(arguments.output)
+    tables = _tables(arguments)
     _check(arguments)
     from kb import Problems, write_kqapro, write_lines, write_snapshot
     from kb.imports.common import Report
 
-    show_warnings()
     report, problems = Report(), Problems()
-    kb = _read(arguments, problems, report)
-    if form == "snapshot":
-        write_snapshot(kb, arguments.out)
+    if tables is None:
+        kb = _read(arguments, problems, report)
     else:
-        (write_kqapro if form == "kqapro" else write_lines)(kb, arguments.out)
+        from kb.imports.tables import read_tables
+
+        kb = read_tables(tables, problems, skip_malformed=arguments.skip_malformed, report=report)
+    if form == "snapshot":
+        write_snapshot(kb, arguments.output)
+    else:
+        (write_kqapro if form == "kqapro" else write_lines)(kb, arguments.output)
     skipped = [found for found in problems.found if found.code == "malformed"]
     for found in skipped[:_SHOWN]:
         print(f"kopl: left out: {found.place}: {found.message}", file=sys.stderr)
     for what, count in report.items():
         print(f"{count:10} {what}", file=sys.stderr)
+    return 0
+
+
+def _tables(arguments: argparse.Namespace) -> TableMap | None:
+    """The mapping if it is one of tables that it names itself; their files go to ``files``."""
+    if arguments.mapping is None:
+        return None
+    from kb.imports.mapping import is_mapping_of_tables, read_mapping
+
+    if not is_mapping_of_tables(arguments.mapping):
+        return None
+    if arguments.files:
+        raise KoplError(
+            f"{arguments.files[0]}: {arguments.mapping} names its files itself; leave out FILE"
+        )
+    if arguments.labels:
+        raise KoplError("--labels: tables with a row for each thing have a column of names")
+    mapping = read_mapping(arguments.mapping)
+    arguments.files = [arguments.mapping]
+    arguments.files += [file for table in mapping.tables.values() for file in table.files]
+    return mapping
+
+
+def _draft(arguments: argparse.Namespace) -> int:
+    """Write a mapping, guessed from the values of the files."""
+    if not arguments.files:
+        raise KoplError("--draft: name the tables, as in --draft books.csv people.csv -o map.yaml")
+    if arguments.form == "wikidata" or arguments.mapping is not None:
+        raise KoplError("--draft: goes without --mapping and --from wikidata")
+    out = None if arguments.output is None else Path(arguments.output)
+    if out is not None and out.exists():
+        raise WriteError(f"{out}: is there, and what was edited in it would be lost; remove it")
+    from kb.imports.draft import draft_mapping
+
+    draft = draft_mapping(arguments.files, out.parent if out else Path())
+    if out is None:
+        print(draft.text, end="")
+    else:
+        from kb.stream import writing
+
+        with writing(out) as file:
+            file.write(draft.text)
+        print(
+            f"kopl: {out}: read and edit it ({draft.doubts} guesses are doubtful, lines with #?),"
+            f" then kopl kb import --mapping {out} -o OUT",
+            file=sys.stderr,
+        )
     return 0
 
 
@@ -113,7 +195,9 @@ def _form_of(out: str) -> str:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Refuse what would fail only after a long reading."""
-    out = Path(arguments.out)
+    if not arguments.files:
+        raise KoplError("name the files to read, and the file to write with -o OUT")
+    out = Path(arguments.output)
     if out.is_dir():
         raise WriteError(f"{out}: cannot be written: it is a folder")
     for file in arguments.files:

@@ -229,7 +229,7 @@ def test_what_the_csv_module_writes(
     for head, relation, tail, pairs in rows:
         writer.writerow([head, relation, tail, *(cell for pair in pairs for cell in pair)])
     path = write(tmp_path_factory.mktemp("csv") / "x.csv", text.getvalue())
-    kb = read_fact_tables(path)
+    kb = read_fact_tables(path, mapping=FactMap())
 
     def plain(cell: str) -> str:
         return cell.replace("\r\n", "\n").replace("\r", "\n")
