@@ -172,7 +172,7 @@ def books(rng: random.Random) -> list[dict[str, object]]:
                 "price_date": some_day(rng, 2022, 2025),
                 "copies_sold": rng.randrange(3, 900) * 10 if is_counted else "",
                 "copies_sold_year": rng.randrange(2020, 2025) if is_counted else "",
-                "follows_id": f"b{number - 1:03}" if number % 6 == 0 else "",
+                "predecessor_id": f"b{number - 1:03}" if number % 6 == 0 else "",
             }
         )
     return rows

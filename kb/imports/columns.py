@@ -141,6 +141,8 @@ def _fact(
 
 def _attribute(table: TableGuess, column: Column, units: dict[str, str]) -> Draft:
     words, form, why, doubt = _form(table, column, units)
+    if column.name in table.separators:
+        words = [*words[:-1], singular(words[-1])]
     fields: dict[str, object] = {"attribute": _key(words, form), **form}
     other = ""
     guess = table.forms[column.name]
@@ -270,7 +272,10 @@ def _link(
 
 
 def _key(words: list[str], form: dict[str, object]) -> str:
-    """The key that is asked for: ``born`` of days is the date of birth."""
+    """The key that is asked for: ``born`` is the date of birth, ``pages`` the number of pages."""
     if form.get("type") in ("date", "year") and len(words) == 1 and words[0].lower() in _EVENTS:
         return f"{form['type']} of {_EVENTS[words[0].lower()]}"
+    is_count = form.get("type") == "quantity" and not {"unit", "units"} & form.keys()
+    if is_count and words[0] != "number" and singular(words[-1]) != words[-1]:
+        return f"number of {' '.join(words)}"
     return " ".join(words)

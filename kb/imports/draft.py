@@ -17,15 +17,15 @@ from kb.imports.words import MISSING
 _LEGEND = """\
 # Drafted from the values of the tables. Read it, edit it, then
 #   kopl kb import --mapping THIS_FILE -o KB.kopl
-# A line marked #? was guessed with doubt. docs/own-kb.md describes all fields. Of a column:
+# What was guessed with doubt has a comment that begins with #?. docs/own-kb.md describes all
+# fields. Of a column:
 #   COLUMN: {attribute: KEY, type: string|quantity|year|date, unit: UNIT, separator: ";"}
 #   COLUMN: {relation: NAME, to: TABLE, by: id|name, direction: backward}
-#   COLUMN: {relation: NAME, create: CONCEPT}     names of things that have no table
-#   COLUMN: {qualifier: KEY, of: COLUMN, type: …}   says something of another column's facts
+#   COLUMN: {relation: NAME, create: CONCEPT}       its cells name things that have no table
+#   COLUMN: {qualifier: KEY, of: COLUMN, type: …}   it says something of another column's facts
 #   COLUMN: skip
 """
 _PLAIN = re.compile(r"[^\W\d][\w/]*(?:[ .-][\w/]+)*")
-_WIDTH = 58  # of entries, so that comments stand below one another
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,16 @@ def draft_mapping(files: Iterable[Path | str], folder: Path | str = "") -> Draft
     for table in tables.values():
         guess_columns(table, tables)
     words = sorted({w for p in profiles.values() for c in p.columns for w in c.missing})
-    lines = [*_LEGEND.splitlines()]
+    lines: list[str] = []
     if words:
         lines += ["", *_line(f"missing: {_value(words)}", "cells that mean nothing", "", False)]
+    if any(table.class_column and not table.about for table in tables.values()):
+        lines += ["", "# concepts: {KIND: KIND ABOVE IT}  # for kinds that stand below one another"]
     lines += ["", "tables:"]
     for table in tables.values():
         lines += _table(table, Path(folder), words)
-    doubts = sum("  #? " in line for line in lines)
-    return DraftedMapping("\n".join(lines) + "\n", doubts)
+    doubts = sum(bool(re.search("(?:^ *|  )#[?]", line)) for line in lines)
+    return DraftedMapping(_LEGEND + "\n".join(lines) + "\n", doubts)
 
 
 def _table_key(path: Path) -> str:
@@ -142,14 +144,22 @@ def _field(table: TableGuess, name: str, value: object, why: str = "") -> Iterat
 
 def _column(name: str, draft: Draft) -> Iterator[str]:
     entry = "skip" if draft.fields is None else _value(draft.fields)
-    yield from _line(f"      {_scalar(name)}: {entry}", draft.why, draft.other, draft.doubt)
+    comment = _comment(draft.why, draft.other, doubt=draft.doubt)
+    if comment:
+        yield f"      {comment}"
+    yield f"      {_scalar(name)}: {entry}"
+
+
+def _comment(why: str, other: str, *, doubt: bool) -> str:
+    """Why something was guessed and what else could stand there, "" for neither."""
+    text = " | ".join(_printable(part) for part in (why, other) if part)
+    return f"{'#?' if doubt else '#'} {text}".rstrip() if text or doubt else ""
 
 
 def _line(entry: str, why: str, other: str, doubt: bool) -> Iterator[str]:
-    """A line with its comment."""
-    comment = " | ".join(_printable(text) for text in (why, other) if text)
-    mark = "#?" if doubt else "#"
-    yield f"{entry:<{_WIDTH}}  {mark} {comment}" if comment or doubt else entry
+    """A line with its comment behind it."""
+    comment = _comment(why, other, doubt=doubt)
+    yield f"{entry}  {comment}" if comment else entry
 
 
 def _value(value: object) -> str:

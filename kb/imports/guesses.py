@@ -26,7 +26,7 @@ def singular(word: str) -> str:
         return word[:-3] + "y"
     if re.search("(s|x|z|ch|sh)es$", lower) and not lower.endswith(("ses", "zes")):
         return word[:-2]
-    if lower.endswith("s") and not lower.endswith(("ss", "us", "is")):
+    if lower.endswith("s") and len(word) > 3 and not lower.endswith(("ss", "us", "is")):
         return word[:-1]
     return word
 

@@ -15,7 +15,7 @@ from kb.imports.words import CODE_WORDS, DAY_FORMS, MISSING, UNITS, YEAR_WORDS
 from kb.stream import TextReader
 from kb.values import Date
 
-_KEPT = 200_000  # distinct values of a column; what comes behind them is not looked at
+_KEPT = 1_000_000  # distinct values of a column; what comes behind them is not looked at
 _NUMBERS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"))
 
 
@@ -45,8 +45,8 @@ class Column:
 
     @property
     def is_unique(self) -> bool:
-        """Whether no value is there twice."""
-        return not self.has_more and len(self.values) == self.filled
+        """Whether no value is there twice, of those that were looked at."""
+        return all(count == 1 for count in self.values.values())
 
     def add(self, text: str) -> None:
         """Count a cell."""

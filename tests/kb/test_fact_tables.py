@@ -460,7 +460,8 @@ def test_the_example_of_the_document(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    text = (Path(__file__).parents[2] / "docs" / "own-kb.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "own-kb.md").read_text("utf-8")
+    text = page[page.index("\n## From a table of facts") : page.index("\n## From a Wikidata")]
     for name, content in re.findall(r"^```[a-z]+ (\S+)\n(.+?)^```", text, re.M | re.S):
         write(tmp_path / name, content)
     examples = re.findall(r"^\$ kopl (.+)\n((?:(?!\$|```).*\n)+)", text, re.M)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import re
 import runpy
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -50,7 +52,7 @@ def test_the_example(bookshop: Path) -> None:
     """After a change for the better, write the new draft to the file that is compared."""
     draft = draft_mapping(files_of(bookshop), bookshop)
     assert draft.text == GOLDEN.read_text("utf-8")
-    assert draft.text.count("#?") - 1 == draft.doubts == 0
+    assert draft.text.count("#?") - 1 == draft.doubts == 0  # the first one explains the mark
 
 
 def test_the_example_loads_as_it_is(bookshop: Path) -> None:
@@ -73,6 +75,45 @@ def test_the_example_loads_as_it_is(bookshop: Path) -> None:
         for row in rows["contributions"]
         if row["role"] == "author"
     }
+
+
+def test_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The commands of the page's first section run as written and print what it shows."""
+    page = (ROOT / "docs" / "own-kb.md").read_text("utf-8")
+    text = page[page.index("\n## From three tables") : page.index("\n### The mapping of tables")]
+    edits = re.search(r"^```yaml edit\n(.+?)^```", text, re.M | re.S)
+    assert edits
+    monkeypatch.chdir(tmp_path)
+    names = []
+    for command, shown in re.findall(r"^\$ (.+)\n((?:(?!\$|```).*\n)*)", text, re.M):
+        name, *arguments = shlex.split(command)
+        names.append(" ".join([name, *arguments[: 2 if arguments[0] == "kb" else 1]]))
+        if name == "python":
+            assert (ROOT / arguments[0]).exists()
+            make_bookshop(tmp_path / arguments[1])
+        elif name == "cd":
+            monkeypatch.chdir(tmp_path / arguments[0])
+        else:
+            if arguments[:3] == ["kb", "import", "--mapping"]:
+                edit(Path(arguments[3]), edits[1].splitlines())
+            assert name == "kopl" and main(arguments) == 0
+            printed = capsys.readouterr()
+            if arguments[0] != "generate":  # which tells about the questions that were dropped
+                assert printed.out + printed.err == shown
+    assert {"kopl kb import", "kopl kb check", "kopl run", "kopl generate"} <= set(names)
+    assert len(Path("questions.jsonl").read_text("utf-8").splitlines()) == 50
+
+
+def edit(path: Path, lines: list[str]) -> None:
+    """Put lines in the places of those with the same keys, as the page asks its reader to do."""
+    text = path.read_text("utf-8")
+    for line in lines:
+        key = re.escape(line.partition(":")[0].strip())
+        text, count = re.subn(rf"(?m)^(?:# | *){key}:.*$", lambda _, new=line: new, text)
+        assert count == 1
+    path.write_text(text, "utf-8")
 
 
 def test_the_example_s_names_are_its_own(bookshop: Path) -> None:
@@ -136,8 +177,8 @@ def test_names_that_are_in_no_table_are_made(tmp_path: Path) -> None:
     cities = CITIES.replace("C,X", "C,Zed")
     text = drafted(tmp_path, cities=cities, countries=COUNTRIES)
     assert entries(text)["country"].endswith("by: name, create: country}")
-    (line,) = [line for line in text.splitlines() if line.strip().startswith("country:")]
-    assert "#? names of countries" in line and "1 without a row there (Zed)" in line
+    (line,) = [line for line in text.splitlines() if line.strip().startswith("#? names of")]
+    assert "names of countries" in line and "1 without a row there (Zed)" in line
     kb = read_tables(tmp_path / "map.yaml")
     assert kb.concepts_of(kb.node("country/Zed")) == [kb.node("concept/country")]
 
@@ -157,7 +198,7 @@ def test_rows_at_several_times(tmp_path: Path) -> None:
     counts = "city_id,year,inhabitants\nc1,2001,5\nc1,2011,7\nc2,2001,9\n"
     found = entries(drafted(tmp_path, cities=cities, counts=counts))
     assert found["about"] == "cities"
-    assert found["inhabitants"] == "{attribute: inhabitants, type: quantity}"
+    assert found["inhabitants"] == "{attribute: number of inhabitants, type: quantity}"
     assert found["year"] == "{qualifier: point in time, type: year}"
     kb = imported(tmp_path, cities=cities, counts=counts)
     assert [str(f.qualifiers["point in time"][0]) for f in kb.attributes(kb.node("c1"))] == [
