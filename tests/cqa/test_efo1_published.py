@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 
 from cqa.errors import QueryError
+from cqa.evaluation.evaluation import evaluate
+from cqa.evaluation.reasoner import exact
 from cqa.formats.efo1 import COLUMNS
 from cqa.formats.samples import read_samples, write_samples
 from cqa.sampling.kinds import kinds
@@ -217,6 +219,17 @@ def test_a_published_folder_is_read(tmp_path: Path) -> None:
         assert {*sample.hard[:, 0].tolist()} == tree_set(tree, full(), ENTITIES) - {
             *sample.easy[:, 0].tolist()
         }
+
+
+def test_a_published_folder_is_evaluated(tmp_path: Path) -> None:
+    write_published(tmp_path)
+    asked = [sample for sample in read_samples(tmp_path) if len(sample.hard)]
+    found = evaluate(exact(small_graph()), asked, ENTITIES)
+    assert found.metrics["mrr"] == 1.0 and len(found.types) > 5
+    groups = {result.type: dict(result.group) for result in found.types}
+    for name, group in groups.items():
+        row = next(row for row in efo1_types() if row.id == name)
+        assert group == {"anchors": row.anchors, "depth": row.depth}
 
 
 def test_a_folder_of_ids_that_are_not_published(tmp_path: Path) -> None:
