@@ -78,7 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
 def _query(arguments: argparse.Namespace) -> int:
     if (arguments.kb is None) == (arguments.endpoint is None):
         arguments.parser.error("give either --kb KB or --endpoint URL")
-    from kopl.sparql.errors import EngineError, QueryReadError, QueryTooDeepError
+    from kopl.sparql.errors import (
+        EngineError,
+        MissingPackageError,
+        QueryReadError,
+        QueryTooDeepError,
+    )
     from kopl.sparql.evaluate import SparqlExecutor
 
     text = program_text(arguments.query)
@@ -91,7 +96,13 @@ def _query(arguments: argparse.Namespace) -> int:
             arguments.endpoint or arguments.engine, arguments, timeout=arguments.timeout
         )
     except EngineError as error:
-        return _failed(error, arguments.json)
+        status = _failed(error, arguments.json)
+        if isinstance(error, MissingPackageError) and arguments.kb is not None:
+            print(
+                "kopl: --engine kopl needs no other package: it answers what programs say",
+                file=sys.stderr,
+            )
+        return status
     if not isinstance(executor, SparqlExecutor):
         raise KoplError("--engine kopl goes with --kb")
     begin = time.perf_counter()
@@ -153,6 +164,7 @@ def _properties(arguments: argparse.Namespace) -> int:
 def _by_program(text: str, arguments: argparse.Namespace) -> int:
     """The query run as the program that it says."""
     from kopl.executor import Executor, Limits
+    from kopl.sparql.errors import NotInKoplError, QueryReadError
     from kopl.sparql.to_kopl import from_sparql
 
     if arguments.rows:
@@ -164,7 +176,14 @@ def _by_program(text: str, arguments: argparse.Namespace) -> int:
         executor = Executor(kb, limits=Limits(seconds=arguments.timeout))
         _print_denotation(executor.denote(program), begin, arguments.json)
     except KoplError as error:
-        return _failed(error, arguments.json)
+        status = _failed(error, arguments.json)
+        if isinstance(error, NotInKoplError | QueryReadError):
+            print(
+                "kopl: the engine kopl answers what a program says; --engine oxigraph (or rdflib)"
+                " answers any query of SPARQL",
+                file=sys.stderr,
+            )
+        return status
     return 0
 
 

@@ -71,7 +71,17 @@ _TOKEN = re.compile(
 )
 _AGGREGATES = ("COUNT", "MAX", "MIN")
 _COMPARISONS = ("=", "!=", "<", ">", "<=", ">=")
-_REFUSED = ("MINUS", "GRAPH", "VALUES", "SERVICE", "OFFSET", "CONSTRUCT", "DESCRIBE")
+# Words and marks of SPARQL that are not read.
+_REFUSED = (
+    *("MINUS", "GRAPH", "VALUES", "SERVICE", "OFFSET", "CONSTRUCT", "DESCRIBE"),
+    *("REDUCED", "FROM", "IN", "NOT", "EXISTS"),
+)
+_UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
+_MARKS = (
+    (re.compile(r"[/|^+*-]|\?(?!\w)"), "a property path or arithmetic"),
+    (re.compile(r"_:"), "a blank node with a label"),
+    (re.compile(r"_CONCAT\b", re.IGNORECASE), "GROUP_CONCAT"),
+)
 # Engines end, without an error, at queries that are nested some thousand groups deep.
 _MAX_DEPTH = 300
 
@@ -145,11 +155,24 @@ class Reader:
         near = self._text[self.begin : self.begin + 20].split("\n")[0]
         if not near:
             raise QueryReadError("the query ends too early; is a brace or a quote missing?")
-        hint = reason or "it was not expected here"
-        if (word := re.match(r"[A-Za-z]+", near)) and word[0].upper() in _REFUSED:
-            hint = f"{word[0].upper()} is not in the subset that is read here"
+        hint = reason if "not read" in reason or "subset" in reason else self._not_read(near)
+        hint = hint or reason or "it was not expected here"
         line, column = before.count("\n") + 1, self.begin - before.rfind("\n")
         raise QueryReadError(f"line {line}, column {column}: {near!r}: {hint}")
+
+    def _not_read(self, near: str) -> str:
+        """Says so where what stands here is SPARQL, but of the part that is not read."""
+        word = re.match(r"[A-Za-z]*", near)
+        assert word is not None
+        what = found = word[0].upper()
+        if found in _UPDATES:
+            return f"{found} is an update; what is read here are queries, SELECT and ASK"
+        if found not in _REFUSED:
+            what = next((said for mark, said in _MARKS if mark.match(near)), "")
+        return f"{what} is not in the subset that is read here" if what else ""
+
+    def _refuse(self, what: str) -> NoReturn:
+        self._fail(f"{what} is not in the subset that is read here")
 
     # --- queries ------------------------------------------------------------------------------
 
@@ -191,8 +214,10 @@ class Reader:
             self._next()
             items.append(Named(self._expression(), self._as()))
             self._expect(")")
+        if self._is("*"):
+            self._refuse("SELECT *")
         if not items:
-            self._fail("a variable or (… AS ?x) was expected")
+            self._fail("a variable or (… AS ?x) was expected: name what is asked for")
         self._keyword("WHERE")
         where = self._group()
         group_by: list[Var] = []
@@ -204,14 +229,18 @@ class Reader:
             while self.kind == "var":
                 group_by.append(Var(self._take()[1:]))
             if not group_by:
-                self._fail("a variable was expected")
+                self._fail("a variable was expected; GROUP BY an expression is not read here")
         if self._keyword("HAVING"):
             self._expect("(")
             having = self._expression()
             self._expect(")")
         if self._keyword("ORDER"):
             self._by()
-            while self.kind == "var" or (self.kind == "word" and self._word() != "LIMIT"):
+            while (
+                self.kind == "var"
+                or self._is("(")
+                or (self.kind == "word" and self._word() not in ("LIMIT", "OFFSET", "VALUES"))
+            ):
                 order_by.append(self._order())
             if not order_by:
                 self._fail("what to order by was expected")
@@ -308,6 +337,8 @@ class Reader:
                 self._next()
                 verb: Term = Iri(RDF + "type")
             else:
+                if self._is("(") or self._is("!"):
+                    self._refuse("a property path")
                 verb = self._term()
             pairs.append((verb, self._term()))
             while self._passed(","):
@@ -344,6 +375,8 @@ class Reader:
             term = TripleTerm(self._term(), self._term(), self._term())
             self._expect(")>>")
             return term
+        if self._is("(") or self._is("["):
+            self._refuse("a collection ( … ) or a blank node [ … ] that is no subject")
         self._fail()
 
     def _literal(self) -> Literal:
@@ -418,15 +451,21 @@ class Reader:
         if self.kind != "word" or self.token.lower() in ("true", "false"):
             return self._term()
         function = self._word()
+        if function in _REFUSED:
+            self._fail()
         self._next()
         if not self._is("("):
             self._fail("'(' was expected")
         self._next()
         if function in _AGGREGATES:
             distinct = self._keyword("DISTINCT")
+            if self._is("*"):
+                self._fail(f"{function}(*) is not read here; count a variable: COUNT(DISTINCT ?x)")
             argument = self._expression()
             self._expect(")")
             return Aggregate(function, argument, distinct)
+        if self._word() == "DISTINCT":
+            self._refuse(f"{function}(DISTINCT …)")
         arguments: list[Expression] = []
         if not self._is(")"):
             arguments.append(self._expression())

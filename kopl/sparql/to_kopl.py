@@ -54,6 +54,11 @@ from kopl.sparql.superlatives import exact_superlative, superlative
 from kopl.sparql.text import read
 from kopl.typecheck import check
 
+_AGGREGATES = (
+    "programs have only COUNT(DISTINCT ?e) as one column, and superlatives: ORDER BY ?v LIMIT 1, or"
+    " MAX and MIN in a subquery"
+)
+
 
 def from_sparql(query: Query | str, *, kb: KnowledgeBase | None = None) -> Call:
     """The program that a query says, in either style.
@@ -92,7 +97,9 @@ class _Reader:
         if any(isinstance(element, SubSelect) for element in query.where.elements):
             return exact_superlative(query, self.describer)
         if query.group_by or query.having is not None:
-            raise NotInKoplError("GROUP BY, HAVING: only superlatives are read so")
+            raise NotInKoplError(
+                f"GROUP BY, HAVING: aggregates of groups are not translated; {_AGGREGATES}"
+            )
         if query.limit is not None or query.order_by:
             return superlative(query, self.describer)
         scope = Scope(query.where.elements)
@@ -108,7 +115,7 @@ class _Reader:
     def _count(self, item: Named, scope: Scope) -> Call:
         total = item.expression
         if not isinstance(total, Aggregate) or total.function != "COUNT":
-            raise NotInKoplError("of the aggregates KoPL has only COUNT, and superlatives")
+            raise NotInKoplError(f"SELECT: this aggregate is not translated; {_AGGREGATES}")
         if not total.distinct or not isinstance(total.argument, Var):
             raise NotInKoplError("Count counts different nodes: write COUNT(DISTINCT ?e)")
         edges = [t for t in scope.triples() if t.object == total.argument]
@@ -156,7 +163,7 @@ class _Reader:
         assert isinstance(query, Select)
         asked = set(query.variables)
         if any(isinstance(item, Named) for item in query.items):
-            raise NotInKoplError("SELECT: what is worked out is only a count, or a superlative")
+            raise NotInKoplError(f"SELECT: several columns are not translated here; {_AGGREGATES}")
         owners = {
             part.subject
             for part in walk(query.where)

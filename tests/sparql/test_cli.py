@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -265,3 +266,21 @@ def test_bad_properties(capsys: OUT, tmp_path: Path, text: str | None, message: 
     assert kopl("translate", *arguments, CAPITAL) == 2
     error = capsys.readouterr().err
     assert message in error and str(file) in error
+
+
+GROUPED = "SELECT ?c (COUNT(?e) AS ?n) { ?e <pred:instance_of> ?c } GROUP BY ?c"
+
+
+def test_what_no_program_says_is_answered_by_another_engine(capsys: OUT) -> None:
+    assert kopl("sparql", "--kb", TINY, "--engine", "kopl", GROUPED) == 1
+    said = capsys.readouterr().err
+    assert "aggregates of groups are not translated" in said and "--engine oxigraph" in said
+    assert kopl("sparql", "--kb", TINY, GROUPED, "--rows") == 0
+
+
+def test_the_engine_that_needs_no_package(capsys: OUT, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    assert kopl("sparql", "--kb", TINY, "--engine", "oxigraph-memory", QUERY) == 1
+    said = capsys.readouterr().err
+    assert "pyoxigraph" in said and "--engine kopl needs no other package" in said
+    assert kopl("sparql", "--kb", TINY, "--engine", "kopl", QUERY) == 0

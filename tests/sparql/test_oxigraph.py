@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,6 +31,21 @@ def test_a_store_is_built_once(
     monkeypatch.setattr(oxigraph, "build", lambda *_, **__: pytest.fail("built again"))
     assert store_folder(tiny) == folder
     assert Oxigraph.of(tiny).query("ASK { ?s ?p ?o }")["boolean"] is True
+
+
+def test_a_build_that_takes_long_is_said(
+    tiny: KnowledgeBase, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: Any
+) -> None:
+    monkeypatch.setattr(oxigraph, "SAID_FROM", len(tiny.literals) + len(tiny.relational))
+    folder = store_folder(tiny)
+    (said,) = caplog.messages
+    assert said.startswith("building the Oxigraph store of ") and said.endswith(str(folder))
+    store_folder(tiny)
+    assert len(caplog.messages) == 1
+    shutil.rmtree(folder)
+    monkeypatch.setattr(oxigraph, "SAID_FROM", 1000)
+    store_folder(tiny)
+    assert len(caplog.messages) == 1  # small ones are there at once
 
 
 def test_what_killed_builds_left_is_removed(tiny: KnowledgeBase, cache: Path) -> None:

@@ -120,6 +120,11 @@ def test_what_is_no_program() -> None:
         ('SELECT ?e ?f WHERE { ?e <pred:name> "a" . ?f <r> ?e . }', "one root"),
         ('SELECT (COUNT(?e) AS ?n) WHERE { ?e <pred:kind> "entity" . }', "COUNT.DISTINCT"),
         ('SELECT (MAX(?e) AS ?n) WHERE { ?e <pred:kind> "entity" . }', "only COUNT"),
+        (
+            "SELECT ?c (COUNT(?e) AS ?n) WHERE { ?e <pred:instance_of> ?c . } GROUP BY ?c",
+            "aggregates of groups are not translated",
+        ),
+        ("SELECT (COUNT(DISTINCT ?e) AS ?n) (MAX(?v) AS ?m) { ?e <k> ?v }", "several columns"),
         ('SELECT ?e WHERE { ?e <pred:kind> "concept" . }', "all concepts"),
         ("SELECT ?e WHERE { ?e <pred:name> ?n . ?f <r> ?e . ?f <pred:name> ?n . }", "constant"),
         ('ASK { ?e <pred:name> "a" . }', "verifies values"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import logging
 import os
 import re
 import shutil
@@ -27,10 +28,14 @@ from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodEr
 if TYPE_CHECKING:
     from pyoxigraph import Store
 
+log = logging.getLogger("kb")
+
 # Bump when the graph that is written for a knowledge base changes.
 LAYOUT = 1
 # Pieces of text, of some 2,000 triples each, that are loaded at once.
 AT_ONCE = 500
+# Facts from which building a store takes a second or more, which is said.
+SAID_FROM = 30_000
 # Seconds without a change after which an unfinished store is taken for a killed build's.
 ABANDONED = 3600.0
 
@@ -175,6 +180,11 @@ def store_folder(kb: KnowledgeBase, *, terms: bool = False) -> Path:
     form = "terms" if terms else "nodes"
     folder = cache / "oxigraph" / f"{kb.fingerprint[:24]}-{form}-{LAYOUT}"
     if not folder.is_dir():
+        facts = len(kb.literals) + len(kb.relational)
+        if facts >= SAID_FROM:
+            log.warning(
+                "building the Oxigraph store of %s facts, which is kept in %s", f"{facts:,}", folder
+            )
         try:
             build(kb, folder, terms=terms)
         except WriteError as error:
