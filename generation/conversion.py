@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from generation.formats import COLUMNS, open_examples, open_parts, part_of, parts_of
 from generation.stats import ANSWERS, Statistics
+from kb.cells import escaped
 from kb.errors import KoplError, WriteError
 from kb.stream import writing
 from kopl.example import FIELDS, Example, write_examples
@@ -245,7 +246,10 @@ def to_kqapro(example: Example, *, bare: bool = False) -> dict[str, Any]:
 
 
 def write_csv(path: Path | str, examples: Iterable[Example]) -> int:
-    """Write examples as CSV and say how many: programs nested, choices and extra as JSON."""
+    """Write examples as CSV and say how many: programs nested, choices and extra as JSON.
+
+    What a spreadsheet would take for a formula is escaped, and reading takes that away again.
+    """
     count = 0
     with writing(path) as file:
         # All cells are quoted: before Python 3.13 a carriage return alone would not be.
@@ -254,7 +258,7 @@ def write_csv(path: Path | str, examples: Iterable[Example]) -> int:
         for example in examples:
             item = to_row(example) | {"program": write_nested(example.program)}
             item["choices"] = json.dumps(item["choices"], ensure_ascii=False)
-            rows.writerow(["" if item[key] is None else item[key] for key in COLUMNS])
+            rows.writerow([escaped("" if item[key] is None else item[key]) for key in COLUMNS])
             count += 1
     return count
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from generation import hub
+from kb.cells import unescaped
 from kb.errors import ReadError
 from kb.stream import TextReader
 from kopl.errors import ProgramError
@@ -263,7 +264,9 @@ def _csv_item(row: dict[str, Any]) -> Any:
     if None in row or None in row.values():
         return ReadError("the row has more or fewer cells than the first line")
     # An empty cell is no text, but a question may be empty.
-    row = {key: cell for key, cell in row.items() if cell or key in ("question", "program")}
+    row = {
+        key: unescaped(cell) for key, cell in row.items() if cell or key in ("question", "program")
+    }
     escapes = any("\\u" in cell for cell in row.values())
     try:
         row["program"] = json_of(row["program"])

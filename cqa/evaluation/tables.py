@@ -14,6 +14,7 @@ from cqa.errors import QueryError
 from cqa.evaluation.evaluation import Evaluation, Part, TypeResult, mean
 from cqa.evaluation.metrics import HITS
 from cqa.evaluation.published import PUBLISHED, Column, Row
+from kb.cells import escaped
 
 BY = ("type", "group", "hardness")
 FORMATS = ("text", "csv", "markdown")
@@ -286,8 +287,8 @@ def write(table: Table, format: str = "text") -> str:
     if format == "csv":
         file = io.StringIO()
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(table.headings)
-        writer.writerows([_cell(cell, 4) for cell in row] for row in table.rows)
+        writer.writerow(map(escaped, table.headings))
+        writer.writerows([escaped(_cell(cell, 4)) for cell in row] for row in table.rows)
         return file.getvalue()
     if format not in FORMATS:
         raise QueryError(f"there is no format {format!r} of tables; choose of {', '.join(FORMATS)}")

@@ -12,6 +12,7 @@ from cqa.hardness.hardness import Hardness, Labels
 from cqa.hardness.reductions import TRIVIAL, Reduction, shown_name
 from cqa.sampling.sample import Sample
 from cqa.types.registry import betae_types
+from kb.cells import escaped
 from kb.errors import KoplError
 from kb.progress import ProgressBar
 
@@ -197,7 +198,7 @@ def write_csv(found: Report, file: TextIO) -> None:
     writer.writerow(("type", "reduces_to", "pairs", "percent", "published"))
     for name, column, number, share, other in found.rows():
         shown = "" if other is None else other
-        writer.writerow((name, column, number, f"{share:.3f}", shown))
+        writer.writerow((escaped(name), escaped(column), number, f"{share:.3f}", shown))
 
 
 def write_heat_map(found: Report, path: Path | str) -> Path:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from generation.paraphrase.tasks import HIGHEST, ID_MARK
+from kb.cells import unescaped
 from kb.errors import ReadError
 from kb.stream import TextReader
 from kopl.example import read_objects
@@ -123,14 +124,14 @@ def _read_table(path: Path, name: str, found: Responses) -> None:
             id = row["task"].strip().removeprefix(ID_MARK)
             if not id:
                 raise ValueError('the cell "task" is empty')
-            canonical = row.get("canonical", "").removeprefix("'")
+            canonical = unescaped(row.get("canonical", ""))
             if "same" not in row:
                 worker = row.get("annotator", "").strip() or name
                 confusing = _truth(row.get("confusing", ""), "confusing")
                 text = row["paraphrase"]
                 _add(found, id, worker, text, confusing=confusing, canonical=canonical)
                 continue
-            text = " ".join(row["paraphrase"].removeprefix("'").split())
+            text = " ".join(unescaped(row["paraphrase"]).split())
             same, fluency = row["same"].strip(), row["fluency"].strip()
             if not same and not fluency:
                 found.skipped += 1

@@ -10,12 +10,12 @@ from __future__ import annotations
 import csv
 import json
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from generation.paraphrase.originals import Original
+from kb.cells import escaped
 from kb.errors import KoplError
 from kb.progress import ProgressBar
 from kb.stream import writing
@@ -35,8 +35,6 @@ JUDGING = (
 # Before an id, as spreadsheets take one like "5-1-10" for a day and write another text back.
 ID_MARK = "id "
 HIGHEST = 5  # fluency
-
-_FORMULA = re.compile(r"[=@\t]|[+-](?![\d.]+$)")  # at the beginning of a cell
 
 WRITING_CONFIG = """<View>
   <Header value="Say this question in your own words, as you would ask it."/>
@@ -107,7 +105,7 @@ def write_tasks(
             if form == ".csv":
                 place = _write_picture(pictures, count + 1, picture, path)
                 row |= {"task": ID_MARK + original.id, "chart": place}
-                rows.writerow([_cell(row.get(column, "")) for column in columns])
+                rows.writerow([escaped(row.get(column, "")) for column in columns])
             else:
                 row |= {"question_id": original.id, "chart": data_uri(picture)}
                 if not judging:  # an empty text would be shown as an error
@@ -145,8 +143,3 @@ def _write_picture(folder: Path | str | None, number: int, picture: str, beside:
     with writing(path) as file:
         file.write(picture)
     return Path(os.path.relpath(path, beside.parent)).as_posix()
-
-
-def _cell(text: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
-    return f"'{text}" if _FORMULA.match(text) else text

@@ -6,6 +6,7 @@ import csv
 import json
 import logging
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -111,6 +112,17 @@ def test_kqapro_keeps_its_fields(tmp_path_factory: Any, given_examples: list[Exa
         Example(e.question, e.program, e.answer, e.choices, sparql=e.sparql) for e in given_examples
     ]
     same(list(open_examples(path)), kept)
+
+
+def test_no_cell_is_a_formula(tmp_path: Path) -> None:
+    path = tmp_path / "set.csv"
+    odd = ["=1+1", "\r=a", "\n@b", " +c", "＝x", "'=1", "-5", "'tis"]
+    given_examples = [example(text, answer=text, choices=odd, extra={"n": text}) for text in odd]
+    write_csv(path, given_examples)
+    with path.open(encoding="utf-8", newline="") as file:
+        cells = [cell for row in csv.reader(file) for cell in row]
+    assert not [cell for cell in cells if cell.lstrip()[:1] in tuple("=@＝")]
+    same(list(open_examples(path)), [replace(e, choices=tuple(odd)) for e in given_examples])
 
 
 def test_every_order_of_forms(generated: list[Example], tmp_path: Path) -> None:
