@@ -61,7 +61,11 @@ def guess_columns(table: TableGuess, tables: dict[str, TableGuess]) -> None:
     for column in plain:
         if column.name in owners:
             of, key = owners[column.name]
-            table.columns[column.name] = _qualifier(table, column, key, [of], units)
+            draft = _qualifier(table, column, key, [of], units)
+            # "Author born" says something of the author; authors may want a table of their own.
+            of_text = table.forms[of].type == "string" and of not in table.references
+            draft.doubt = draft.doubt or (of_text and key not in _TIMES)
+            table.columns[column.name] = draft
         elif column.name in times:
             of_all = [] if len(names) == 1 else names
             table.columns[column.name] = _qualifier(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shlex
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -365,8 +366,8 @@ def _refuse_things(path: Path) -> None:
         raise ReadError(
             f"this looks like a table with a row for each thing ({', '.join(header)}), and tables"
             f" of facts were asked for: a head, a relation and a tail in each row; kopl kb import"
-            f" --draft {path} -o mapping.yaml drafts a mapping for it (if the rows are facts all"
-            " the same, say so by --mapping with a file that holds {})",
+            f" --draft {shlex.quote(str(path))} -o mapping.yaml drafts a mapping for it (if rows"
+            " are facts all the same, say so by --mapping with a file that holds {})",
             place="line 1",
             source=str(path),
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from kb.imports.profile import Column, Guess, Profile, guess_form, words_of
 from kb.store import normalise_name
 
+_CODES = frozenset(("code", "key", "isbn", "sku", "no", "nr", "number", "#"))
 _NAMES = ("name", "title", "label")
 _CLASSES = frozenset(("type", "kind", "category", "class", "genre", "species", "sort"))
 _PARENTS = frozenset(("parent", "broader", "above", "superclass"))
@@ -151,25 +152,38 @@ def _guess_id(table: TableGuess) -> None:
     own = {singular(table.key).lower(), table.key.lower()}
     best: tuple[int, Column] | None = None
     for column in table.profile.columns:
-        if not column.is_unique or column.filled < table.profile.rows or column.missing:
-            continue
-        if not all(map(_is_code, column.values)):
+        if not column.filled or not all(map(_is_code, column.values)):
             continue
         words = column.words
         rest = " ".join(word for word in words if word not in KEYS)
-        if words[-1:] and words[-1] in KEYS and (not rest or singular(rest) in own):
+        is_key = bool(words[-1:]) and words[-1] in KEYS
+        if is_key and (not rest or singular(rest) in own):
             rank = 0
-        elif words in (["code"], ["key"], ["isbn"], ["sku"], ["no"], ["nr"], ["number"], ["#"]):
+        elif len(words) == 1 and words[0] in _CODES:
             rank = 1
-        elif words[-1:] and words[-1] in KEYS and column.number == 0:
+        elif is_key and column.number == 0:
             rank = 2
         else:
             continue
+        # A few that are there twice or missing are mistakes, where the header says what it is.
+        rows = table.profile.rows
+        is_clean = column.is_unique and column.filled == rows
+        if not is_clean and (rank > 0 or len(column.values) * 5 < rows * 4):
+            continue
         if best is None or rank < best[0]:
             best = (rank, column)
-    if best is not None:
-        table.id = best[1].name
-        table.notes["id"] = (f"no value is there twice: {samples(best[1].values)}", False)
+    if best is None:
+        return
+    column = best[1]
+    table.id = column.name
+    twice = [value for value, count in column.values.items() if count > 1]
+    missing = table.profile.rows - column.filled
+    why = f"no value is there twice: {samples(column.values)}"
+    if twice:
+        why = f"{len(twice)} values are there twice ({samples(twice)}); mend them"
+    if missing:
+        why += f"; missing in {missing} rows"
+    table.notes["id"] = (why, bool(twice or missing))
 
 
 def _guess_name(table: TableGuess) -> None:

@@ -32,7 +32,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from kb.errors import ReadError, ValueReadError
+from kb.errors import ValueReadError
 from kb.imports.cells import PLAIN, CellForm, CellType, date_pattern
 from kb.imports.fields import Field, Record, near, read_fields
 
@@ -153,11 +153,11 @@ class TableMap:
 
 
 def is_mapping_of_tables(path: Path | str) -> bool:
-    """Whether a file is a mapping of this kind: it has the field ``tables``."""
-    try:
-        return "tables" in read_fields(path).members()
-    except ReadError:
-        return False
+    """Whether a file is a mapping of this kind: it has the field ``tables``.
+
+    Raises ReadError for what has no fields.
+    """
+    return "tables" in read_fields(path).members()
 
 
 def read_mapping(path: Path | str) -> TableMap:
@@ -397,7 +397,11 @@ class _TableReader:
                 record = entry.record()
                 kinds = [kind for kind in FACTS if kind in record]
                 if len(kinds) != 1:
-                    raise entry.wrong("say one of attribute, relation and qualifier, or skip")
+                    hints = [] if kinds else [near(name, FACTS) for name in entry.members()]
+                    hint = next(filter(None, hints), "")
+                    raise entry.wrong(
+                        f"say one of attribute, relation and qualifier, or skip{hint}"
+                    )
                 if kinds == ["qualifier"]:
                     qualifiers.append((entry, self._qualifier(column, record)))
                 else:

@@ -140,8 +140,11 @@ def _check_header(path: Path, columns: list[Column]) -> None:
 
 def _form_of(path: Path) -> tuple[SheetForm, bool]:
     """The delimiter and encoding of a file by its start, and whether the encoding is a guess."""
-    with path.open("rb") as file:
-        has_mark = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    try:
+        with path.open("rb") as file:
+            has_mark = file.read(2) in (b"\xff\xfe", b"\xfe\xff")
+    except OSError as error:
+        raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from None
     for encoding in ("utf-16",) if has_mark else ("", "cp1252"):
         try:
             form = SheetForm.of(path, "", encoding)

@@ -415,7 +415,8 @@ class _Reader:
         if same in self._seen:
             return
         self._seen.add(same)
-        self._report["qualifiers"] += len(pairs)
+        if pairs:
+            self._report["qualifiers"] += len(pairs)
         if fact.target is None:
             self._assembler.literal(self._assembler.node(subject), key, end, pairs)
             return

@@ -139,8 +139,13 @@ def _tables(arguments: argparse.Namespace) -> TableMap | None:
         return None
     from kb.imports.mapping import is_mapping_of_tables, read_mapping
 
-    if not is_mapping_of_tables(arguments.mapping):
-        return None
+    try:
+        if not is_mapping_of_tables(arguments.mapping):
+            return None
+    except KoplError:
+        if arguments.files:
+            return None  # the reader of the other kind of mapping tells what is wrong
+        raise
     if arguments.files:
         raise KoplError(
             f"{arguments.files[0]}: {arguments.mapping} names its files itself; leave out FILE"

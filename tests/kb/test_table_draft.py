@@ -269,6 +269,25 @@ def test_units_in_columns_and_cells(tmp_path: Path) -> None:
     ]
 
 
+def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
+    rows = "".join(f"{n},N{n}\n" for n in range(9))
+    text = drafted(tmp_path, things=f"id,name\n{rows}8,M\n")
+    assert "id: id  #? 1 values are there twice (8); mend them" in text
+    with pytest.raises(ReadError, match="line 11: the id '8' is that of things"):
+        read_tables(tmp_path / "map.yaml")
+
+
+def test_what_an_owner_s_column_says_is_doubtful(tmp_path: Path) -> None:
+    text = drafted(tmp_path, books="title,author,author born\nA,Ann,1950\nB,Bob,1960\n")
+    assert '"author born"' not in text and "author born: {qualifier: born, of: author" in text
+    assert draft_mapping([tmp_path / "books.csv"], tmp_path).doubts == 1
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ReadError, match=r"nothere\.csv: cannot be opened: No such file"):
+        draft_mapping([tmp_path / "nothere.csv"])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

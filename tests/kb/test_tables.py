@@ -422,6 +422,7 @@ def test_files_that_are_no_tables(folder: Path, content: bytes, message: str) ->
         ("attribute: tag,", "attribute: tag, relation: x,", "one of attribute, relation and quali"),
         ("direction: backward", "direction: back", "expected forward or backward, not 'back'"),
         ("note: skip", "note: {}", "one of attribute, relation and qualifier, or skip"),
+        ("note: skip", "note: {attribut: x}", "or skip; did you mean 'attribute'?"),
         ("note: skip", "note: drop", "expected skip, not 'drop'"),
         ("note: skip", "pages: skip", "the key stands here twice, first in line"),
         ('delimiter: ";"', "delimiter: ab", "expected one character"),
@@ -474,6 +475,8 @@ def test_the_command(folder: Path, capsys: pytest.CaptureFixture[str], out: str)
         (["--mapping", "map.yaml", "books.csv", "-o", "o.kopl"], "names its files itself"),
         (["--mapping", "map.yaml", "-o", "o.txt"], "end OUT in .kopl, .json or .jsonl"),
         (["--mapping", "map.yaml", "-o", "people.json", "--labels", "x"], "--labels: tables with"),
+        (["--mapping", "none.yaml", "-o", "o.kopl"], "none.yaml: cannot be opened"),
+        (["--mapping", "sales.csv", "-o", "o.kopl"], "sales.csv: line 1: expected fields here"),
         (["books.csv", "o.kopl"], "--draft FILE… -o MAPPING"),
         (["--from", "table", "-o", "o.kopl"], "name the files to read"),
         (
