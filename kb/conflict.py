@@ -88,8 +88,9 @@ def mixed(home: Path = HOME) -> str | None:
     if foreign:
         names = sorted({path.relative_to(home).parts[0] for path in foreign})
         others = _distributions(names, home)
+        who = f" ({', '.join(others)})" if others else ""
         return (
-            f"another package{_named(others)} has files in the folders of kopl-toolkit:"
+            f"another package{who} has files in the folders of kopl-toolkit:"
             f" {_listed(foreign)}. Both are imported as {_quoted(names)} and cannot share an"
             f" environment. Give the other one an environment of its own:\n"
             f"    pip uninstall {' '.join(others) or 'THE-OTHER-PACKAGE'}\n    {_REINSTALL}"
@@ -118,8 +119,8 @@ def elsewhere(names: Iterable[str], home: Path = HOME) -> str | None:
         others = _distributions([name], place.parent)
         if others:
             advice = (
-                f"It belongs to the package{_named(others)}, which cannot share an environment with"
-                f" kopl-toolkit:\n    pip uninstall {' '.join(others)}"
+                f"It belongs to the package {' and '.join(others)}, which cannot share an"
+                f" environment with kopl-toolkit:\n    pip uninstall {' '.join(others)}"
             )
         else:
             advice = (
@@ -147,10 +148,6 @@ def _distributions(names: Iterable[str], folder: Path) -> list[str]:
         ):
             found.add(name)
     return sorted(found)
-
-
-def _named(others: list[str]) -> str:
-    return f" ({', '.join(others)})" if others else ""
 
 
 def _quoted(names: list[str]) -> str:

@@ -248,29 +248,6 @@ def test_start_up_is_quick() -> None:
     assert min(times) < 0.3
 
 
-def test_foreign_package_stops_the_command(tmp_path: Path) -> None:
-    """The files of the PyPI package beside ours: one message, no traceback."""
-    import shutil
-
-    for package in ("kb", "kopl"):
-        shutil.copytree(ROOT / package, tmp_path / package, ignore=shutil.ignore_patterns("world"))
-    for name in ("kopl.py", "data.py", "util.py"):
-        (tmp_path / "kopl" / name).write_text("")
-    script = "from kopl.cli import entry; entry()"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode != 0
-    assert "pip uninstall KoPL" in done.stderr
-    # Installed after ours, it also replaces kopl/__init__.py by an empty file.
-    (tmp_path / "kopl" / "__init__.py").write_text("")
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "pip uninstall KoPL" in done.stderr and "Traceback" not in done.stderr
-
-
 def test_warnings_go_to_what_standard_error_is_at_the_time() -> None:
     import contextlib
     import io
