@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from kb.imports.guesses import KEYS, Draft, Reference, TableGuess, concept_of, samples, singular
-from kb.imports.profile import Column, words_of
+from kb.imports.profile import Column, nearly, words_of
 from kb.imports.words import UNITS
 
 _ROLES = frozenset(("role", "relation", "relationship", "predicate", "property"))
@@ -155,7 +155,12 @@ def _attribute(table: TableGuess, column: Column, units: dict[str, str]) -> Draf
         repeats = len(parts) * 2 <= column.filled
         concept = singular(" ".join(words))
         other = f"or {{relation: …, create: {concept}}} for things" if repeats else "or skip"
-        if sum(map(len, parts)) > 80 * len(parts):
+        if (near := nearly(parts, column.words)) is not None:
+            mostly, stranger = near
+            fields_of = ", ".join(f"{k}: {v}" for k, v in mostly.fields.items())
+            other = f"but for {stranger!r} it would be type: {mostly.type}"
+            other, doubt = f"{other}, {fields_of}" if fields_of else other, True
+        elif sum(map(len, parts)) > 80 * len(parts):
             other, doubt = "long texts make poor values: or skip", True
     elif guess.type == "quantity" and not {"unit", "units"} & form.keys():
         other = "or add unit: …"

@@ -6,10 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from kb.errors import ReadError, ValueReadError
 from kb.imports.cells import CellType, number_pattern, read_amount, read_day
+from kb.imports.common import twice_readable
 from kb.imports.sheets import Sheet, SheetForm, refuse_no_text
 from kb.imports.words import CODE_WORDS, DAY_FORMS, MISSING, UNITS, YEAR_WORDS
 from kb.stream import TextReader
@@ -90,6 +92,7 @@ def read_profile(path: Path | str) -> Profile:
     Raises ReadError for what is no table with a header.
     """
     path = Path(path)
+    twice_readable(path)
     refuse_no_text(path)
     form, is_guessed = _form_of(path)
     with Sheet(path, form, "reading") as sheet:
@@ -209,6 +212,20 @@ def guess_form(values: Iterable[str], words: Iterable[str] = ()) -> Guess:
         if fits and all(float(value) >= 1400 for value in values):
             return Guess("year", why="numbers like years", doubt="or type: quantity")
     return _quantities(values, words)
+
+
+def nearly(values: Iterable[str], words: Iterable[str] = ()) -> tuple[Guess, str] | None:
+    """The type that nearly all values have, and one that has it not; None where none is so common.
+
+    Only the first thousand values are looked at.
+    """
+    looked_at = list(islice(values, 1000))
+    typed = [value for value in looked_at if guess_form([value]).type != "string"]
+    if len(typed) < 4 or len(typed) * 5 < len(looked_at) * 4 or len(typed) == len(looked_at):
+        return None
+    guess = guess_form(typed, words)
+    known = set(typed)
+    return None if guess.type == "string" else (guess, next(v for v in looked_at if v not in known))
 
 
 def _are_days(values: list[str], form: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import re
 import runpy
 import shlex
@@ -283,7 +284,18 @@ def test_what_an_owner_s_column_says_is_doubtful(tmp_path: Path) -> None:
     assert draft_mapping([tmp_path / "books.csv"], tmp_path).doubts == 1
 
 
+def test_values_of_which_one_is_not_of_the_type(tmp_path: Path) -> None:
+    rows = "".join(f"N{n},{n}.5.190{n},0{n}23\n" for n in range(1, 9))
+    text = drafted(tmp_path, people=f"name,died,code\n{rows}M,about 1950,x\n")
+    assert "#? 1.5.1901" in text and "but for 'about 1950' it would be type: date, format" in text
+    assert entries(text)["died"] == "{attribute: died}"
+    assert text.count("#? ") == 1
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    with pytest.raises(ReadError, match="is read twice, so it cannot be a pipe"):
+        draft_mapping([tmp_path / "pipe.csv"])
     with pytest.raises(ReadError, match=r"nothere\.csv: cannot be opened: No such file"):
         draft_mapping([tmp_path / "nothere.csv"])
 
