@@ -122,6 +122,15 @@ def offsets_of(sorted_groups: Ids, groups: int) -> Ids:
     return np.searchsorted(sorted_groups, np.arange(groups + 1)).astype(np.int32)
 
 
+def changes(*columns: npt.NDArray[Any]) -> Mask:
+    """For each row of the columns whether it differs from the row before; the first one does."""
+    different = np.zeros(len(columns[0]), np.bool_)
+    different[:1] = True
+    for column in columns:
+        different[1:] |= column[1:] != column[:-1]
+    return different
+
+
 def grouped(lists: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
     """Lists of numbers as (offsets, all numbers): list i stands at offsets[i] to offsets[i+1]."""
     counts = np.fromiter((len(part) for part in lists), np.int32, len(lists))

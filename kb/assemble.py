@@ -8,15 +8,17 @@ a relational fact, drops what dangles and closes the concept hierarchy.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from itertools import compress, repeat
 
 import numpy as np
 import numpy.typing as npt
 
-from kb.arrays import EMPTY, Ids, offsets_of
+from kb.arrays import EMPTY, Ids, changes, offsets_of
 from kb.facts import Array, table_arrays
 from kb.hierarchy import hierarchy_arrays
 from kb.problems import Problems
+from kb.qualifiersets import TIME, QualifierSets, UsedSets
 from kb.store import KnowledgeBase, normalise_name
 from kb.strings import string_arrays
 from kb.values import Quantity, Value
@@ -29,6 +31,7 @@ Columns = tuple[Ids, Ids, Ids, Ids]
 
 UNDEFINED, ENTITY, CONCEPT = 0, 1, 2
 HEAD, TAIL = 0, 1
+NEVER = np.iinfo(np.int32).max
 
 
 def raw_value(value: Value) -> RawValue:
@@ -50,14 +53,19 @@ class Assembler:
         self.problems = problems if problems is not None else Problems()
         self._nodes: dict[str, int] = {}
         self._kinds = bytearray()
-        self._names: list[str] = []
+        self._names = array("i")  # by provisional number, the number of a text
         self._defined = array("i")
         self._links_from, self._links_to = array("i"), array("i")
         self._texts: dict[str, int] = {}
-        self._values: dict[RawValue, int] = {}
-        self._qualifier_sets: dict[tuple[int, ...], int] = {(): 0}
-        self._literal = [array("i") for _ in range(4)]  # entity, key, value, qualifiers
-        self._relation = [array("i") for _ in range(4)]  # head, relation, tail, qualifiers
+        # What is no text is not looked for: equal values are found when all are there, by sorting.
+        # A quantity has its unit's text here, a time TIME; a value's number is its place here, or
+        # below 0 for a text (see `_value`).
+        self._units, self._numbers = array("i"), array("d")
+        # Qualifier sets likewise; set 0 is the empty one.
+        self._set_ends = array("i", [0])
+        self._set_pairs = array("i")  # key, value
+        self._literal = array("i")  # entity, key, value, qualifiers
+        self._relation = array("i")  # head, relation, tail, qualifiers
         self._recorded_at = array("b")
 
     # --- collecting --------------------------------------------------------------------------
@@ -75,7 +83,7 @@ class Assembler:
         if not name:
             self.problems.warning("empty-name", place, f"{id!r} has an empty name")
         self._kinds[number] = kind
-        self._names[number] = name
+        self._names[number] = self._text(name)
         self._defined.append(number)
         for link in links:
             self._links_from.append(number)
@@ -84,30 +92,30 @@ class Assembler:
 
     def literal(self, entity: int, key: str, value: RawValue, qualifiers: RawQualifiers) -> None:
         """Add a literal fact of an entity (by provisional number)."""
-        entities, keys, values, sets = self._literal
-        entities.append(entity)
-        keys.append(self._text(key))
-        values.append(self._value(value))
-        sets.append(self._qualifiers(qualifiers))
+        set_ = self._qualifiers(qualifiers) if qualifiers else 0
+        self._literal.fromlist([entity, self._text(key), self._value(value), set_])
 
     def relational(
         self, owner: int, relation: str, forward: bool, other: str, qualifiers: RawQualifiers
     ) -> None:
         """Add a relational fact as it stands at its owner: forward, the owner is the head."""
-        node = self._node(other)
-        heads, relations, tails, sets = self._relation
-        heads.append(owner if forward else node)
-        relations.append(self._text(relation))
-        tails.append(node if forward else owner)
-        sets.append(self._qualifiers(qualifiers))
-        self._recorded_at.append(HEAD if forward else TAIL)
+        node = self._nodes.get(other)
+        if node is None:
+            node = self._node(other)
+        text, set_ = self._text(relation), self._qualifiers(qualifiers) if qualifiers else 0
+        if forward:
+            self._relation.fromlist([owner, text, node, set_])
+            self._recorded_at.append(HEAD)
+        else:
+            self._relation.fromlist([node, text, owner, set_])
+            self._recorded_at.append(TAIL)
 
     def _node(self, id: str) -> int:
         number = self._nodes.get(id)
         if number is None:
             number = self._nodes[id] = len(self._nodes)
             self._kinds.append(UNDEFINED)
-            self._names.append("")
+            self._names.append(-1)
         return number
 
     def node(self, id: str) -> int:
@@ -126,21 +134,26 @@ class Assembler:
         return number
 
     def _value(self, value: RawValue) -> int:
-        number = self._values.get(value)
-        if number is None:
-            number = self._values[value] = len(self._values)
+        """The number of a value: -1 - t for the text t, else the place of its unit and number."""
+        if isinstance(value, str):
+            return -1 - self._text(value)
+        number = len(self._units)
+        if isinstance(value, tuple):
+            self._units.append(self._text(value[0]))
+            self._numbers.append(value[1])
+        else:
+            self._units.append(TIME)
+            self._numbers.append(value)  # exact, as a year has at most 13 digits
         return number
 
     def _qualifiers(self, pairs: RawQualifiers) -> int:
-        numbers: list[int] = []
         for key, value in pairs:
-            numbers.append(self._text(key))
-            numbers.append(self._value(value))
-        wanted = tuple(numbers)
-        number = self._qualifier_sets.get(wanted)
-        if number is None:
-            number = self._qualifier_sets[wanted] = len(self._qualifier_sets)
-        return number
+            self._set_pairs.fromlist([self._text(key), self._value(value)])
+        end = len(self._set_pairs) // 2
+        if end == self._set_ends[-1]:
+            return 0
+        self._set_ends.append(end)
+        return len(self._set_ends) - 1
 
     # --- finishing ---------------------------------------------------------------------------
 
@@ -162,27 +175,46 @@ class Assembler:
 
         self._check_hierarchy(final, kinds)
         literals = self._sorted_literals(final)
-        relations, orders = self._merged_relations(self._live_relations(final))
-        sets = self._used_sets(np.concatenate([literals[3], relations[3]]))
-        text_number, value_number = self._finish_texts_and_values(
-            arrays, order, literals, relations, sets
+        sets = QualifierSets(
+            np.array(self._set_ends, np.int32),
+            np.array(self._set_pairs, np.int32).reshape(-1, 2),
+            np.array(self._units, np.int32),
+            np.array(self._numbers, np.float64),
         )
-        key_of, relation_of = self._finish_schema(arrays, text_number, literals, relations, sets)
-        self._finish_nodes(arrays, order, entities)
-        set_of = self._finish_qualifiers(arrays, sets, key_of, value_number)
-        for prefix, (subject, predicate, object_, used) in (
-            ("literal", (literals[0], key_of[literals[1]], value_number[literals[2]], literals[3])),
-            ("relation", (relations[0], relation_of[relations[1]], relations[2], relations[3])),
-        ):
-            predicates = len(arrays["key_text" if prefix == "literal" else "relation_text"])
-            arrays |= table_arrays(
-                prefix, subject, predicate, object_, set_of[used], nodes, predicates
-            )
-        arrays["relation_head_order"], arrays["relation_tail_order"] = orders
-        by_tail = np.argsort(relations[2], kind="stable").astype(np.int32)
-        arrays["relation_by_tail"] = by_tail
-        arrays["relation_tail_starts"] = offsets_of(relations[2][by_tail], nodes)
+        relations, orders = self._merged_relations(self._live_relations(final), sets)
+        used = sets.used(np.concatenate([literals[3], relations[3]]))
+        del sets
+        text_number, value_number = self._finish_texts_and_values(
+            arrays, order, literals, relations, used
+        )
+        key_of, relation_of = self._finish_schema(arrays, text_number, literals, relations, used)
+        self._finish_nodes(arrays, order, entities, text_number)
         self.__init__(self.problems)  # type: ignore[misc]
+        arrays["qualifier_starts"] = used.starts
+        arrays["qualifier_key"] = key_of[used.keys]
+        arrays["qualifier_value"] = value_number[used.values]
+        keys, relation_count = len(arrays["key_text"]), len(arrays["relation_text"])
+        subject, key, value, set_ = literals
+        del literals
+        arrays |= table_arrays(
+            "literal", subject, key_of[key], value_number[value], used.number[set_], nodes, keys
+        )
+        del subject, key, value, value_number
+        head, relation, tail, set_ = relations
+        del relations
+        arrays |= table_arrays(
+            "relation",
+            head,
+            relation_of[relation],
+            tail,
+            used.number[set_],
+            nodes,
+            relation_count,
+        )
+        arrays["relation_head_order"], arrays["relation_tail_order"] = orders
+        by_tail = np.argsort(tail, kind="stable").astype(np.int32)
+        arrays["relation_by_tail"] = by_tail
+        arrays["relation_tail_starts"] = offsets_of(tail[by_tail], nodes)
         for column in arrays.values():
             column.setflags(write=False)
         return KnowledgeBase(arrays, entities)
@@ -211,7 +243,8 @@ class Assembler:
 
     def _live_relations(self, final: Ids) -> list[Ids]:
         """The relational columns with final node numbers, without the facts that dangle."""
-        heads, relations, tails, sets = (np.array(column, np.int32) for column in self._relation)
+        heads, relations, tails, sets = _taken(self._relation).T
+        self._relation = array("i")
         at = np.array(self._recorded_at, np.int8)
         order = np.arange(len(heads), dtype=np.int32)
         if len(heads) == 0:
@@ -240,12 +273,17 @@ class Assembler:
 
     def _sorted_literals(self, final: Ids) -> Columns:
         """The literal columns with final subjects, sorted by them."""
-        entity, key, value, sets = (np.array(column, np.int32) for column in self._literal)
+        entity, key, value, sets = _taken(self._literal).T
+        self._literal = array("i")
         subject = final[entity] if len(entity) else EMPTY
+        if (subject[1:] >= subject[:-1]).all():  # as they come where entities have one record each
+            return subject, key.copy(), value.copy(), sets.copy()
         by = np.argsort(subject, kind="stable")
         return subject[by], key[by], value[by], sets[by]
 
-    def _merged_relations(self, records: list[Ids]) -> tuple[Columns, tuple[Ids, Ids]]:
+    def _merged_relations(
+        self, records: list[Ids], known: QualifierSets
+    ) -> tuple[Columns, tuple[Ids, Ids]]:
         """Facts from records: equal head, relation, tail and set of qualifiers are one fact.
 
         Besides the columns come the places of each fact among the records of its head and of its
@@ -254,42 +292,28 @@ class Assembler:
         head, relation, tail, sets, recorded_at, order = records
         if len(head) == 0:
             return (EMPTY, EMPTY, EMPTY, EMPTY), (EMPTY, EMPTY)
-        same = self._canonical_sets()[sets]
-        by = np.lexsort((order, recorded_at, same, tail, relation, head))
-        head, relation, tail, sets, same = (c[by] for c in (head, relation, tail, sets, same))
-        recorded_at, order = recorded_at[by], order[by]
-        first = np.ones(len(head), np.bool_)
-        first[1:] = (np.diff(head) != 0) | (np.diff(relation) != 0) | (np.diff(tail) != 0)
-        first[1:] |= np.diff(same) != 0
-        fact_of_record = np.cumsum(first) - 1
-        never = np.iinfo(np.int32).max
-        ends = []
-        for end in (HEAD, TAIL):
-            column = np.full(int(first.sum()), never, np.int32)
-            here = recorded_at == end
-            np.minimum.at(column, fact_of_record[here], order[here])
-            ends.append(column)
+        records.clear()  # large: room for the sorted columns
+        same = known.regardless_of_order()[sets]
+        # Two wide keys sort faster than five; records of one fact keep their order.
+        ends = (tail.astype(np.int64) * (int(same.max()) + 1) + same) * 2 + recorded_at
+        by = np.lexsort((ends, head.astype(np.int64) * (int(relation.max()) + 1) + relation))
+        ends, head, relation, sets = ends[by], head[by], relation[by], sets[by]
+        tail, recorded_at, order = tail[by], recorded_at[by], order[by]
+        first = changes(head, relation, ends >> 1)
+        of_end = np.flatnonzero(changes(head, relation, ends))  # first of a fact at one of its ends
+        fact = (np.cumsum(first, dtype=np.int32) - 1)[of_end]
+        del by, ends
+        orders = np.full((2, int(first.sum())), NEVER, np.int32)
+        orders[recorded_at[of_end], fact] = order[of_end]
         head, relation, tail, sets = (c[first] for c in (head, relation, tail, sets))
-        head_order, tail_order = _places(head, tail, ends[0], ends[1], never)
+        del first, of_end, fact, recorded_at, order
+        head_order, tail_order = _places(head, tail, orders)
         # Facts of a head in the order of its records; those recorded only at the tail come after.
         late = head_order < 0
-        by = np.lexsort((tail_order, tail * late, head_order, late, head))
+        among = (np.where(late, tail_order, 0), np.where(late, tail, head_order))
+        by = np.lexsort((*among, head.astype(np.int64) * 2 + late))
         columns = (head[by], relation[by], tail[by], sets[by])
         return columns, (head_order[by], tail_order[by])
-
-    def _canonical_sets(self) -> Ids:
-        """For each qualifier set a number that equal sets share."""
-        seen: dict[frozenset[tuple[int, int]], int] = {}
-        return _column(
-            seen.setdefault(frozenset(zip(pairs[::2], pairs[1::2], strict=True)), number)
-            for number, pairs in enumerate(self._qualifier_sets)
-        )
-
-    def _used_sets(self, used: Ids) -> dict[int, tuple[int, ...]]:
-        """The qualifier sets that facts have, by old number, in the order of their first use."""
-        known = list(self._qualifier_sets)
-        numbers = dict.fromkeys([0, *used[np.sort(np.unique(used, return_index=True)[1])].tolist()])
-        return {number: known[number] for number in numbers}
 
     def _finish_texts_and_values(
         self,
@@ -297,46 +321,84 @@ class Assembler:
         order: Ids,
         literals: Columns,
         relations: Columns,
-        sets: dict[int, tuple[int, ...]],
+        sets: UsedSets,
     ) -> tuple[Ids, Ids]:
         """Sort the strings and values in use; returns old number -> new (-1 where unused)."""
-        used_texts = {*literals[1].tolist(), *relations[1].tolist()}
-        used_values = set(literals[2].tolist())
-        for pairs in sets.values():
-            used_texts.update(pairs[::2])
-            used_values.update(pairs[1::2])
-        values = [v for number, v in enumerate(self._values) if number in used_values]
-        strings = sorted(v for v in values if isinstance(v, str))
-        quantities = sorted(v for v in values if isinstance(v, tuple))
-        times = sorted(v for v in values if isinstance(v, int))
-        texts = {text for number, text in enumerate(self._texts) if number in used_texts}
-        texts.update(strings, (unit for unit, _ in quantities))
-        ids = self._id_texts()
-        for number in order.tolist():
-            texts.add(ids[number])
-            texts.add(self._names[number])
-        for text in [text for text in texts if not _is_text(text)]:
-            self.problems.error("wrong-type", repr(text), "the text has a lone surrogate")
-        table = sorted(texts)
-        number_of = {text: number for number, text in enumerate(table)}
-        arrays.update(string_arrays(table))
-        new = {value: number for number, value in enumerate((*strings, *quantities, *times))}
-        arrays["value_text"] = _column(number_of[text] for text in strings)
-        arrays["value_unit"] = _column(number_of[unit] for unit, _ in quantities)
-        arrays["value_number"] = np.array([number for _, number in quantities], np.float64)
-        arrays["value_time"] = np.array(times, np.int64)
-        self._string_of = number_of
-        text_number = _column(number_of.get(text, -1) for text in self._texts)
-        return text_number, _column(new.get(value, -1) for value in self._values)
+        units, numbers = np.array(self._units, np.int32), np.array(self._numbers, np.float64)
+        texts = len(self._texts)
+        is_used = np.zeros(texts, np.bool_)
+        for column in (literals[1], relations[1], sets.keys, self._names_of(order)):
+            is_used[column] = True
+        is_value = np.zeros(len(units) + texts, np.bool_)  # the texts last, from the end: -1 - t
+        for column in (literals[2], sets.values):
+            is_value[column] = True
+        strings, rows = is_value[len(units) :][::-1], np.flatnonzero(is_value[: len(units)])
+        is_used |= strings
+        is_used[units[rows[units[rows] != TIME]]] = True
+        text_number = self._finish_texts(arrays, order, is_used)
 
-    def _finish_nodes(self, arrays: dict[str, Array], order: Ids, entities: int) -> None:
-        ids = self._id_texts()
-        node_id = _column(self._string_of[ids[n]] for n in order.tolist())
-        node_name = _column(self._string_of[self._names[n]] for n in order.tolist())
+        new = np.full(len(is_value), -1, np.int32)
+        string_texts = np.flatnonzero(strings)
+        string_texts = string_texts[np.argsort(text_number[string_texts])]
+        new[-1 - string_texts] = np.arange(len(string_texts), dtype=np.int32)
+        arrays["value_text"] = text_number[string_texts]
+        first = len(string_texts)
+        quantities = rows[units[rows] != TIME]
+        unit = text_number[units[quantities]]
+        by = np.lexsort((numbers[quantities], unit))
+        unit, number, quantities = unit[by], numbers[quantities[by]], quantities[by]
+        is_new = changes(unit, number)
+        arrays["value_unit"], arrays["value_number"] = unit[is_new], number[is_new]
+        new[quantities] = first + np.cumsum(is_new) - 1
+        first += int(is_new.sum())
+        times = rows[units[rows] == TIME]
+        codes, place = np.unique(numbers[times].astype(np.int64), return_inverse=True)
+        arrays["value_time"] = codes
+        new[times] = first + place.reshape(-1)
+        return text_number, new
+
+    def _finish_texts(
+        self, arrays: dict[str, Array], order: Ids, is_used: npt.NDArray[np.bool_]
+    ) -> Ids:
+        """Sort the texts in use and the ids; returns old number -> new (-1 where unused)."""
+        nodes = len(self._nodes)
+        is_id = np.zeros(nodes, np.bool_)
+        is_id[order] = True
+        table = list(compress(self._nodes, is_id.tolist()))
+        known = self._nodes.get
+        for text in compress(self._texts, is_used.tolist()):
+            number = known(text)
+            if number is None or not is_id[number]:
+                table.append(text)
+        table.sort()
+        try:
+            arrays.update(string_arrays(table, errors="strict"))
+        except UnicodeEncodeError:
+            for text in table:
+                if not _is_text(text):
+                    self.problems.error("wrong-type", repr(text), "the text has a lone surrogate")
+            # The check goes on to the end.
+            arrays.update(string_arrays(table))
+        found = []
+        for numbers in (self._texts, self._nodes):
+            new = np.full(len(numbers) + 1, -1, np.int32)  # what is not there goes to the end
+            old = np.fromiter(map(numbers.get, table, repeat(-1)), np.int32, len(table))
+            new[old] = np.arange(len(table), dtype=np.int32)
+            found.append(new[:-1])
+        arrays["node_id"] = found[1][order]
+        self._texts, self._nodes = {}, {}  # the facts are still to be sorted: room for that
+        return found[0]
+
+    def _names_of(self, order: Ids) -> Ids:
+        return np.array(self._names, np.int32)[order]
+
+    def _finish_nodes(
+        self, arrays: dict[str, Array], order: Ids, entities: int, text_number: Ids
+    ) -> None:
+        node_id, node_name = arrays["node_id"], text_number[self._names_of(order)]
         by_id = np.argsort(node_id, kind="stable").astype(np.int32)
         by_name = np.argsort(node_name, kind="stable").astype(np.int32)
         arrays |= {
-            "node_id": node_id,
             "node_name": node_name,
             "node_by_id": by_id,
             "node_ids_sorted": node_id[by_id],
@@ -358,47 +420,29 @@ class Assembler:
         text_number: Ids,
         literals: Columns,
         relations: Columns,
-        sets: dict[int, tuple[int, ...]],
+        sets: UsedSets,
     ) -> tuple[Ids, Ids]:
         """The dense numbers of keys and relations, as columns over the old text numbers."""
-        used_keys = set(np.unique(literals[1]).tolist())
-        for pairs in sets.values():
-            used_keys.update(pairs[::2])
-        arrays["key_text"], key_of = _dense(sorted(used_keys), text_number)
-        arrays["relation_text"], relation_of = _dense(np.unique(relations[1]).tolist(), text_number)
+        used_keys = np.union1d(literals[1], sets.keys)
+        arrays["key_text"], key_of = _dense(used_keys, text_number)
+        arrays["relation_text"], relation_of = _dense(np.unique(relations[1]), text_number)
         return key_of, relation_of
 
-    def _finish_qualifiers(
-        self, arrays: dict[str, Array], sets: dict[int, tuple[int, ...]], keys: Ids, values: Ids
-    ) -> Ids:
-        """The columns of the qualifier sets in use; returns old number -> new."""
-        counts = np.fromiter((len(pairs) // 2 for pairs in sets.values()), np.int32, len(sets))
-        size = int(counts.sum()) * 2
-        flat = np.fromiter((n for pairs in sets.values() for n in pairs), np.int32, size)
-        starts = np.zeros(len(sets) + 1, np.int32)
-        np.cumsum(counts, out=starts[1:])
-        arrays["qualifier_starts"] = starts
-        arrays["qualifier_key"] = keys[flat[::2]]
-        arrays["qualifier_value"] = values[flat[1::2]]
-        number = np.zeros(len(self._qualifier_sets), np.int32)
-        number[list(sets)] = np.arange(len(sets), dtype=np.int32)
-        return number
 
-
-def _places(head: Ids, tail: Ids, head_order: Ids, tail_order: Ids, never: int) -> tuple[Ids, Ids]:
+def _places(head: Ids, tail: Ids, orders: npt.NDArray[np.int32]) -> tuple[Ids, Ids]:
     """The orders of records counted anew from 0 at each node; -1 where there is no record."""
-    count = len(head)
-    owner, order = np.concatenate([head, tail]), np.concatenate([head_order, tail_order])
-    recorded = np.flatnonzero(order != never)
-    by = recorded[np.lexsort((order[recorded], owner[recorded]))]
-    starts = np.searchsorted(owner[by], owner[by])
-    place = np.full(2 * count, -1, np.int32)
-    place[by] = np.arange(len(by)) - starts
-    return place[:count], place[count:]
-
-
-def _column(numbers: Iterator[int] | Iterable[int]) -> Ids:
-    return np.fromiter(numbers, np.int32)
+    there = orders != NEVER
+    owner = np.full(int(orders[there].max()) + 1, -1, np.int32)  # by the order of the records
+    for column, order, is_there in zip((head, tail), orders, there, strict=True):
+        owner[order[is_there]] = column[is_there]
+    records = np.flatnonzero(owner >= 0).astype(np.int32)
+    by = records[np.argsort(owner[records], kind="stable")]
+    begin = np.flatnonzero(changes(owner[by]))
+    counts = np.diff(begin, append=len(by))
+    owner[by] = np.arange(len(by), dtype=np.int32) - np.repeat(begin, counts)
+    places = np.full(orders.shape, -1, np.int32)
+    places[there] = owner[orders[there]]
+    return places[0], places[1]
 
 
 def _is_text(text: str) -> bool:
@@ -409,19 +453,21 @@ def _is_text(text: str) -> bool:
     return True
 
 
-def _dense(used: list[int], text_number: Ids) -> tuple[Ids, Ids]:
+def _taken(rows: array[int]) -> Ids:
+    """Rows of four numbers."""
+    return np.array(rows, np.int32).reshape(-1, 4)
+
+
+def _dense(used: Ids, text_number: Ids) -> tuple[Ids, Ids]:
     """The used texts by code point, and for each old text number its place among them."""
-    chosen = text_number[np.array(used, np.int32)] if used else EMPTY
-    ordered = np.sort(chosen)
+    ordered = np.sort(text_number[used])
     place = np.searchsorted(ordered, text_number).astype(np.int32)
     return ordered.astype(np.int32), place
 
 
 def _lists(owner: Ids, item: Ids, owners: int) -> tuple[Ids, Ids]:
     """The items of each owner, each once, in the order of the links: offsets and all items."""
-    by = np.lexsort((np.arange(len(owner)), item, owner))
-    again = np.zeros(len(by), np.bool_)
-    again[1:] = (np.diff(owner[by]) == 0) & (np.diff(item[by]) == 0)
-    kept = np.sort(by[~again])
+    by = np.lexsort((item, owner))
+    kept = np.sort(by[changes(owner[by], item[by])])
     kept = kept[np.argsort(owner[kept], kind="stable")]
     return offsets_of(owner[kept], owners), item[kept].astype(np.int32)

@@ -13,7 +13,7 @@ from kb.load import READERS, format_of, locate
 from kb.problems import Problem, Problems
 from kb.snapshot import read_snapshot
 from kb.store import KnowledgeBase
-from kb.values import read_time
+from kb.values import Value, read_time
 
 # Of the concepts of a cycle so many are named.
 LISTED = 20
@@ -99,17 +99,22 @@ _WRITTEN_DAY = re.compile(r"-?[0-9]{4}([-/])[0-9]{2}\1[0-9]{2}")
 
 
 def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:
-    for number in range(kb.values.first_quantity):
-        text = kb.values[number]
-        assert isinstance(text, str)
-        if not _WRITTEN_DAY.fullmatch(text):
-            continue
-        try:
-            read_time(text)
-        except ValueReadError:
-            continue
-        facts = np.flatnonzero(kb.literals.object == number).tolist()
-        for fact in facts:
+    days = [n for n in range(kb.values.first_quantity) if _is_written_day(kb.values[n])]
+    if not days:
+        return
+    # The facts of all days at once, by day.
+    facts = np.flatnonzero(np.isin(kb.literals.object, days))
+    values = kb.literals.object[facts]
+    facts, values = facts[by := np.argsort(values, kind="stable")], values[by]
+    of_day = np.searchsorted(values, [[day, day + 1] for day in days]).tolist()
+    pairs = np.stack(kb.qualifier_sets.columns())
+    pairs = np.unique(pairs[:, np.isin(pairs[1], days)], axis=1)
+    keys: dict[int, list[int]] = {}
+    for key, day in pairs.T.tolist():
+        keys.setdefault(day, []).append(key)
+    for day, (low, high) in zip(days, of_day, strict=True):
+        text = kb.values[day]
+        for fact in facts[low:high].tolist():
             entity = kb.id_of(int(kb.literals.subject[fact]))
             key = kb.keys[int(kb.literals.predicate[fact])]
             yield _warn(
@@ -117,13 +122,22 @@ def _unreachable_dates(kb: KnowledgeBase) -> Iterator[Problem]:
                 f"entities/{entity}/attributes/{key}",
                 f"{text!r} is a day written as a string: FilterDate and FilterYear pass over it",
             )
-        keys, values = kb.qualifier_sets.columns()
-        for at in np.unique(keys[values == number]).tolist():
+        for at in keys.get(day, []):
             yield _warn(
                 "unreachable-date",
                 f"qualifier keys/{kb.keys[at]}",
                 f"{text!r} is a day written as a string: QFilterDate and QFilterYear pass over it",
             )
+
+
+def _is_written_day(text: Value) -> bool:
+    if not isinstance(text, str) or not _WRITTEN_DAY.fullmatch(text):
+        return False
+    try:
+        read_time(text)
+    except ValueReadError:
+        return False
+    return True
 
 
 def _nodes(kb: KnowledgeBase) -> Iterator[Problem]:

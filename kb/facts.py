@@ -209,7 +209,8 @@ def table_arrays(
     predicates: int,
 ) -> dict[str, Array]:
     """The columns and indexes of a `FactTable`; the facts come sorted by subject."""
-    order = np.lexsort((subject, object_, predicate)).astype(np.int32)
+    # Facts of equal predicate and object stay in the order of their subjects.
+    order = np.lexsort((object_, predicate)).astype(np.int32)
     return {
         f"{prefix}_subject": subject,
         f"{prefix}_predicate": predicate,

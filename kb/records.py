@@ -14,8 +14,8 @@ from typing import Any, Literal
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
 from kb.errors import ValueReadError
 from kb.store import KnowledgeBase, QualifierMap
-from kb.values import Date, Quantity, Value, Year, read_time, read_year
-from kb.valuetable import time_code
+from kb.values import LARGEST_YEAR, Date, Quantity, Value, Year, read_time, read_year
+from kb.valuetable import time_code, year_code
 
 Spelling = Literal["A", "B"]
 Ends = Literal["recorded", "head", "both"]
@@ -36,6 +36,11 @@ SPELLINGS: dict[Spelling, Names] = {
     "B": Names("instanceOf", "predicate", "/"),
 }
 
+
+DATES = 1 << 18  # different texts of days that are read once only
+
+# Numbers between which there is nothing to look at: they are finite, and floats hold them.
+_ORDINARY = 1e300
 
 # A day whose month or day is 00.
 _WITHOUT_DAY = re.compile(
@@ -72,6 +77,7 @@ class NodeReader:
         number = self._define(id, node, ENTITY, [] if links is None else links, place)
         if number < 0:
             return
+        literal = self._assembler.literal
         for at, fact in enumerate(self._list(node, "attributes", place)):
             try:
                 key, value = fact["key"], fact["value"]
@@ -79,7 +85,7 @@ class NodeReader:
                     raise ValueReadError(f"the key must be a text, not {key!r}")
                 raw = self._value(value)
                 qualifiers = fact.get("qualifiers")
-                pairs = () if qualifiers is None else self._qualifiers(qualifiers)
+                pairs = self._qualifiers(qualifiers) if qualifiers else _none(qualifiers)
                 if qualifiers is None:
                     self._notes.append(("missing-qualifiers", "no qualifiers; none are assumed"))
             except _NOT_THE_FORM as error:
@@ -88,7 +94,7 @@ class NodeReader:
                 continue
             if self._notes:
                 self._flush(f"{place}/attributes[{at}]")
-            self._assembler.literal(number, key, raw, pairs)
+            literal(number, key, raw, pairs)
         self._relations(number, node, place)
 
     def _relations(self, number: int, node: dict[str, Any], place: str) -> None:
@@ -104,7 +110,7 @@ class NodeReader:
                         f'the direction must be "forward" or "backward", not {direction!r}'
                     )
                 qualifiers = fact.get("qualifiers")
-                pairs = () if qualifiers is None else self._qualifiers(qualifiers)
+                pairs = self._qualifiers(qualifiers) if qualifiers else _none(qualifiers)
                 if qualifiers is None:
                     self._notes.append(("missing-qualifiers", "no qualifiers; none are assumed"))
             except _NOT_THE_FORM as error:
@@ -177,6 +183,8 @@ class NodeReader:
             if unit is None or unit == "":
                 self._notes.append(("missing-unit", 'a quantity without a unit; "1" is assumed'))
                 unit = "1"
+            if type(unit) is str and -_ORDINARY < content < _ORDINARY:
+                return (unit, content + 0.0)  # as `Quantity` does, without making one
             quantity = Quantity(content, unit)
             return (quantity.unit, quantity.number)
         if kind == "date":
@@ -185,7 +193,9 @@ class NodeReader:
         if kind == "year":
             if type(content) is not int:
                 raise ValueReadError(f"a year must be an integer, not {content!r}")
-            return time_code(Year(content))
+            if -LARGEST_YEAR <= content <= LARGEST_YEAR:
+                return year_code(content)
+            return time_code(Year(content))  # which says what is wrong
         raise ValueReadError(f"the type of a value is string, quantity, date or year, not {kind!r}")
 
     def _date(self, content: Any) -> int:
@@ -200,8 +210,17 @@ class NodeReader:
         time = read_time(content)
         if isinstance(time, Year):
             raise ValueReadError(f"a date must be a day such as 1998-06-27, not {content!r}")
+        if len(self._dates) > DATES:
+            self._dates.clear()
         self._dates[content] = code = time_code(time)
         return code
+
+
+def _none(qualifiers: Any) -> tuple[()]:
+    """No qualifiers: of what is empty an object alone is of the form."""
+    if qualifiers is not None:
+        qualifiers.items()
+    return ()
 
 
 # RecursionError: a deeply nested value where a text was expected cannot be shown.

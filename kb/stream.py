@@ -80,11 +80,12 @@ class TextReader:
         """The lines, one by one, without their ends."""
         while True:
             with self._explained():
-                line = self._text.readline()
-            if not line:
+                lines = self._text.readlines(CHUNK)
+            if not lines:
                 return
             self._show()
-            yield line.rstrip("\r\n")
+            for line in lines:
+                yield line.rstrip("\r\n")
 
     def _show(self) -> None:
         with contextlib.suppress(OSError):  # a pipe has no place

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import zlib
+from array import array
 from collections.abc import Iterable, Mapping
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import view
+
+PIECE = 1 << 16  # texts that are encoded at a time
 
 Arrays = dict[str, npt.NDArray[np.generic]]
 
@@ -47,18 +51,25 @@ class StringTable:
         return -1
 
 
-def string_arrays(texts: Iterable[str]) -> Arrays:
-    """The arrays of a `StringTable` for texts that are distinct and sorted already."""
-    # A lone surrogate was reported as an error before; "replace" lets a check go on to the end.
-    encoded = [text.encode("utf-8", "replace") for text in texts]
-    starts = np.zeros(len(encoded) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, encoded), np.int64, len(encoded)), out=starts[1:])
-    hashes = np.fromiter(map(zlib.crc32, encoded), np.uint32, len(encoded))
-    buckets = 1 << max(1, len(encoded).bit_length())
-    slots = hashes & np.uint32(buckets - 1)
+def string_arrays(texts: Iterable[str], errors: str = "replace") -> Arrays:
+    """The arrays of a `StringTable` for texts that are distinct and sorted already.
+
+    ``errors`` is that of `str.encode`, for lone surrogates.
+    """
+    data, lengths, hashes = bytearray(), array("i"), array("I")
+    remaining = iter(texts)
+    while piece := [text.encode("utf-8", errors) for text in islice(remaining, PIECE)]:
+        data += b"".join(piece)
+        lengths.extend(map(len, piece))
+        hashes.extend(map(zlib.crc32, piece))
+    count = len(lengths)
+    starts = np.zeros(count + 1, np.int64)
+    np.cumsum(np.array(lengths, np.int64), out=starts[1:])
+    buckets = 1 << max(1, count.bit_length())
+    slots = np.array(hashes, np.uint32) & np.uint32(buckets - 1)
     order = np.argsort(slots, kind="stable")
     return {
-        "text_bytes": np.frombuffer(b"".join(encoded), np.uint8),
+        "text_bytes": np.frombuffer(data, np.uint8),
         "text_starts": starts,
         "text_buckets": order.astype(np.int32),
         "text_bucket_starts": np.searchsorted(slots[order], np.arange(buckets + 1)).astype(

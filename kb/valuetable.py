@@ -22,8 +22,13 @@ from kb.values import NO_UNIT, Condition, Date, Quantity, Time, Value, Year
 def time_code(time: Time) -> int:
     """Year, month and day in one integer that sorts by calendar, a year before its days."""
     if isinstance(time, Year):
-        return time.year * 512
+        return year_code(time.year)
     return time.year * 512 + time.month * 32 + time.day
+
+
+def year_code(year: int) -> int:
+    """What `time_code` packs a year to."""
+    return year * 512
 
 
 def time_of_code(code: int) -> Time:
@@ -61,6 +66,19 @@ class ValueTable:
         if isinstance(value, Quantity):
             return "quantity" if value.unit == NO_UNIT else f"quantity ({value.unit})"
         return "string" if isinstance(value, str) else type(value).__name__.lower()
+
+    def forms(self, numbers: npt.NDArray[np.int32]) -> Counter[str]:
+        """How many of the values have each `form`; of equal counts the first to come is first."""
+        forms = np.full(len(numbers), -3, np.int64)
+        is_quantity = self.is_quantity(numbers)
+        forms[is_quantity] = self.units_of(numbers[is_quantity])
+        is_time = numbers >= self.first_time
+        codes = np.asarray(self._times)[numbers[is_time] - self.first_time]
+        forms[is_time] = np.where(codes % 512 == 0, -2, -1)
+        _, first, counts = np.unique(forms, return_index=True, return_counts=True)
+        by = np.argsort(first)
+        pairs = zip(numbers[first[by]].tolist(), counts[by].tolist(), strict=True)
+        return Counter({self.form(number): count for number, count in pairs})
 
     def kinds(self, numbers: npt.NDArray[np.int32]) -> Counter[str]:
         """How many of the values are strings, quantities and times (years and days)."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,7 +119,7 @@ def _info(arguments: argparse.Namespace) -> int:
         "units": len(kb.units),
         "fingerprint": kb.fingerprint,
     }
-    schema = list(_schema(kb))
+    schema = list(_schema(kb)) if arguments.json or arguments.schema else []
     if arguments.json:
         names = ("kind", "name", "facts", "values")
         rows = [dict(zip(names, row, strict=True)) for row in schema]
@@ -141,8 +140,8 @@ def _schema(kb: KnowledgeBase) -> Iterator[tuple[str, str, int, str]]:
         ("qualifier key", kb.qualifier_values_of()),
     ):
         for key, values in numbers.items():
-            forms = Counter(kb.values.form(value) for value in values.tolist())
-            yield (kind, key, len(values), ", ".join(form for form, _ in forms.most_common()))
+            forms = kb.values.forms(values).most_common()
+            yield (kind, key, len(values), ", ".join(form for form, _ in forms))
 
 
 def _check(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,9 @@ import importlib
 import io
 import json
 import pkgutil
+import random
+import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +191,46 @@ def attributes(*values: Any) -> Any:
 )
 def test_what_check_finds_in_a_key(values: list[Any], codes: list[str]) -> None:
     assert [p.code for p in check(attributes(*values)).found] == codes
+
+
+def test_days_written_as_texts_in_order() -> None:
+    """By day; of each its facts, then the qualifier keys."""
+    builder = Builder()
+    builder.add_concept("c", "c")
+    for entity in ("e", "f"):
+        builder.add_entity(entity, entity, ["c"])
+        builder.add_attribute(entity, "k", "2002-02-03", {"q": ["2001-02-03", "x"]})
+    builder.add_attribute("f", "k", "2001-02-03", {"p": ["2001-02-03"], "q": [Year(1)]})
+    found = [p for p in check(builder.build()).found if p.code == "unreachable-date"]
+    assert [(p.place, p.message[:12]) for p in found] == [
+        ("entities/f/attributes/k", "'2001-02-03'"),
+        ("qualifier keys/p", "'2001-02-03'"),
+        ("qualifier keys/q", "'2001-02-03'"),
+        ("entities/e/attributes/k", "'2002-02-03'"),
+        ("entities/f/attributes/k", "'2002-02-03'"),
+    ]
+
+
+def test_many_days_written_as_texts() -> None:
+    builder = Builder()
+    builder.add_entity("e", "e")
+    for number in range(20_000):
+        day = f"{1000 + number // 28 % 900}-01-{1 + number % 28:02}"
+        builder.add_attribute("e", f"k{number % 50}", day)
+    knowledge = builder.build()
+    begin = time.process_time()
+    assert check(knowledge).counts["warning", "unreachable-date"] == 20_000
+    assert time.process_time() - begin < 5
+
+
+def test_forms_of_values() -> None:
+    rng = random.Random(1)
+    some = ["x", "y", Year(1), Year(2), DAY, Quantity(1), Quantity(1, "m"), Quantity(2, "m")]
+    for size in (0, 1, 7, 50):
+        knowledge = attributes(*rng.choices(some, k=size))
+        numbers = knowledge.literals.object
+        counted = Counter(knowledge.values.form(number) for number in numbers.tolist())
+        assert knowledge.values.forms(numbers).most_common() == counted.most_common()
 
 
 def test_mixed_qualifiers() -> None:
