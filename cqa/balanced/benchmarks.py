@@ -27,6 +27,7 @@ from cqa.formats.json_lines import to_object
 from cqa.graphs.crew import crew_of
 from cqa.graphs.graph import Graph
 from cqa.hardness.batch import Grounded
+from cqa.sampling.most import LARGEST
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Sample, rows_without
 from cqa.types.efok_text import write_formula
@@ -81,6 +82,8 @@ class Plan:
     def __post_init__(self) -> None:
         if self.pairs < 1 or self.most < 1:
             raise SamplingError("the numbers of pairs and of hard answers are 1 or more")
+        if self.pairs > LARGEST:
+            raise SamplingError(f"at most {LARGEST:,} pairs of each category can be asked for")
         if not 0 < self.share <= 1:
             raise SamplingError(f"a share lies above 0 and is at most 1, not {self.share}")
         if len(set(self.types)) < len(self.types) or not self.types:

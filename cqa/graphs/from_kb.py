@@ -46,7 +46,10 @@ def graph_from_kb(
     the first above 0, and for more than 100 million links to concepts.
     """
     if len(shares) != len(SPLITS) or min(shares) < 0 or not 0 < shares[0] < float("inf"):
-        raise KoplError(f"the shares of {', '.join(SPLITS)} are three numbers, not {list(shares)}")
+        raise KoplError(
+            f"the shares of {', '.join(SPLITS)} are three numbers from 0 on, the first above 0, not"
+            f" {list(shares)}"
+        )
     if not sum(shares) < float("inf"):
         raise KoplError(f"shares must be finite numbers, not {list(shares)}")
     if by not in ("random", "time"):

@@ -7,6 +7,7 @@ them.
 
 from __future__ import annotations
 
+import re
 import zlib
 from collections.abc import Sequence
 from functools import cached_property
@@ -150,9 +151,9 @@ def _number_of(name: str, names: Names | None, count: int, what: str) -> int:
             hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
             raise QueryError(f"the graph has no {what} {name!r}{hint}")
         return number
-    if not name.isdecimal() or not name.isascii() or int(name) >= count:
+    if not re.fullmatch("[0-9]{1,18}", name) or int(name) >= count:
         raise QueryError(
-            f"the graph has no {what} {name!r}; it has no names, only numbers below {count}"
+            f"the graph has no {what} {name[:60]!r}; it has no names, only numbers below {count}"
         )
     return int(name)
 

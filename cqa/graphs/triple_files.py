@@ -21,6 +21,8 @@ LARGEST = (1 << 31) - 2  # entities are 32-bit numbers
 # for each: numbers up to this, or so many times the triples, are taken for what they say.
 SURELY, SPARSE = 10_000_000, 100
 
+_COUNT = re.compile("[0-9]{1,18}")
+
 Columns: TypeAlias = npt.NDArray[np.int64]
 Rows: TypeAlias = npt.NDArray[Any]
 
@@ -139,14 +141,14 @@ def read_name_list(path: Path, *, counted: bool = False) -> list[str]:
             if not line.strip():
                 continue
             if counted and announced is None:
-                if not line.strip().isdecimal():
+                if not _COUNT.fullmatch(line.strip()):
                     raise _wrong(path, at, f"the number of names was expected, not {line[:60]!r}")
                 announced = int(line)
                 continue
             name, tab, number = line.rpartition("\t")
             if not tab and counted:
                 name, tab, number = line.rpartition(" ")
-            if not tab or not number.strip().isdecimal():
+            if not tab or not _COUNT.fullmatch(number.strip()):
                 raise _wrong(path, at, f"a name, a tab and a number were expected: {line[:60]!r}")
             if int(number) in found:
                 raise _wrong(path, at, f"the number {int(number)} has a name already")
@@ -168,10 +170,10 @@ def read_name_object(path: Path) -> list[str]:
         raise ReadError('an object {"number": "name"} was expected', source=str(path))
     found: dict[int, str] = {}
     for number, name in document.items():
-        if not number.isdecimal() or not isinstance(name, str):
+        if not _COUNT.fullmatch(number) or not isinstance(name, str):
             raise ReadError(
                 "a number as key and a name as value were expected",
-                place=repr(number),
+                place=repr(number[:60]),
                 source=str(path),
             )
         found[int(number)] = name

@@ -24,6 +24,7 @@ from cqa.formats.json_lines import to_line
 from cqa.graphs.crew import crew_of
 from cqa.graphs.graph import Graph
 from cqa.sampling.kinds import Sampler, sampler
+from cqa.sampling.most import check_count
 from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.part import Kept, Line, Part
 from cqa.sampling.sample import Kind, Sample
@@ -147,8 +148,7 @@ def run(
     from cqa.formats.parquet import Origin
     from cqa.formats.samples import check_kinds, check_target, format_named, write_samples
 
-    _check(plan, workers)
-    check_split(graph, plan.split)
+    _check(plan, graph, workers)
     format = format or format_named(output)
     target = Path(os.path.realpath(output))
     check_target(target, format, plan.split)
@@ -167,7 +167,7 @@ def stream(plan: Plan, graph: Graph) -> Iterator[Sample]:
     """The queries of a plan, one by one, made in this process; the same as `run` gives."""
     from cqa.formats.json_lines import from_line
 
-    _check(plan, 1)
+    _check(plan, graph, 1)
     crew: Crew[Block] = Alone(_maker(plan, graph))
     for kind in range(len(plan.kinds)):
         kept = plan.kept()
@@ -185,11 +185,12 @@ def stream(plan: Plan, graph: Graph) -> Iterator[Sample]:
             number += 1
 
 
-def _check(plan: Plan, workers: int) -> None:
-    if plan.count < 1:
-        raise SamplingError(f"a number of queries from 1 on was expected, not {plan.count}")
+def _check(plan: Plan, graph: Graph, workers: int) -> None:
     if workers < 1:
         raise SamplingError(f"a number of workers from 1 on was expected, not {workers}")
+    check_split(graph, plan.split)
+    ordered = plan.options.draw == "betae"
+    check_count(plan.kinds, plan.count, graph.full(plan.split), ordered=ordered)
 
 
 def _fruitless(before: int, new: int, plan: Plan) -> int:

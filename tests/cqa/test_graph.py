@@ -279,6 +279,9 @@ MALFORMED: list[tuple[dict[str, str], str | None, str]] = [
     (changed(BETAE | NAMES, id2ent_json='{"0": "a", "1": "a"}'), None,
      "id2ent.json: the entity 'a' stands for both 0 and 1"),
     (changed(BETAE | NAMES, id2ent_json='{"a": "0"}'), None, "'a': a number as key and a name"),
+    (changed(BETAE | NAMES, id2ent_json='{"%s": "a"}' % ("9" * 5000)), None, "a number as key"),
+    (changed(OPENKE, entity2id_txt="9" * 5000 + "\n"), None, "line 1: the number of names was"),
+    (changed(OPENKE, entity2id_txt="1\na\t" + "9" * 5000), None, "line 2: a name, a tab and"),
     (changed(BETAE | NAMES, id2ent_json="["), None, "id2ent.json: not JSON"),
     (changed(BETAE, train_txt="", valid_txt="", test_txt=""), "betae", "holds no triples"),
     (changed(BETAE, train_txt=None), "betae", "valid.txt: is here, but train is not"),
@@ -480,8 +483,8 @@ def test_more_links_to_concepts_than_can_be_held(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shares": (8, 1)}, "are three numbers, not [8, 1]"),
-        ({"shares": (0, 1, 1)}, "are three numbers, not [0, 1, 1]"),
+        ({"shares": (8, 1)}, "the first above 0, not [8, 1]"),
+        ({"shares": (0, 1, 1)}, "the first above 0, not [0, 1, 1]"),
         ({"shares": (8, -1, 1)}, "are three numbers"),
         ({"shares": (1, float("inf"), 1)}, "must be finite"),
         ({"by": "name"}, "no split by 'name'; give random or time"),

@@ -17,6 +17,7 @@ from cqa.graphs import files as graph_files
 from cqa.graphs.graph import Graph, from_triples
 from cqa.graphs.inductive import inductive
 from cqa.sampling.kinds import kinds
+from cqa.sampling.most import most_queries
 from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.run import Plan, Worker, run, stream
 from cqa.sampling.sample import Kind
@@ -299,6 +300,35 @@ def test_command_tells_what_falls_short(
     assert capsys.readouterr().err in told
 
 
+def test_no_graph_has_more_queries_than_the_bound() -> None:
+    """Against all groundings whose branches differ, on a graph small enough to list them."""
+    graph = from_triples([np.array([(0, 0, 1), (1, 0, 2)]), np.array([(0, 1, 2)])],
+                         ("train", "test"))  # fmt: skip
+    links = graph.full()
+    rows = [(int(r), e) for r in range(4) for e in range(3) if len(links.row(r, e))]
+    assert len(rows) == len(links.heads) == 6
+    for name, count, ordered in (
+        ("1p", 6, 6), ("2p", 24, 24), ("2i", 15, 30), ("3i", 20, 120), ("ip", 60, 120),
+        ("pi", 144, 144), ("2in", 36, 36), ("3in", 90, 180), ("2u-DM", 15, 30), ("up", 60, 120),
+        ("(d,(p,(e)),(p,(e)))", 36, 36), ("(r1(s1,f1))&(r2(s2,f1))", 36, 36),
+        ("(r1(s1,e1))&(r2(e1,f1))", 24, 24), ("(r1(s1,f1))&(r2(f1,f2))", 24, 24),
+    ):  # fmt: skip
+        (kind,) = kinds([name])
+        found = [most_queries(kind.shape, links, ordered=way) for way in (False, True)]
+        assert found == [count, ordered], name
+
+
+def test_the_most_that_there_can_be_is_told_before(
+    folder: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--graph", folder, "--types", "1p", "2i", "-n", "161", "--hard", "1-20")
+    assert command(*words, "-o", "-") == 1
+    assert (
+        "1p has at most 146 queries on this graph, not 161; what there is"
+        in capsys.readouterr().err
+    )
+
+
 def test_command_inductive(folder: str, tmp_path: Path) -> None:
     graph_files.save(big_graph(), tmp_path / "big")
     words = ("--graph", str(tmp_path / "big"), "--types", "1p", "-n", "5", "--inductive", "1.75")
@@ -322,6 +352,21 @@ def test_command_inductive(folder: str, tmp_path: Path) -> None:
         (("-o", "-", "--workers", "2"), "leave out --workers"),
         (("-o", "-", "--format", "betae"), "prints JSON lines, not betae"),
         (("-n", "0"), "a number of queries from 1 on"),
+        (("-n", "-1"), "a number of queries from 1 on"),
+        (("-n", "99999999999999999999"), "can hold; 2i has at most 10,585 on this graph"),
+        (("-n", "100000001", "--types", "5i"), "at most 100,000,000 queries of each type"),
+        (("--max-answers", "0"), "0 answers are fewer than 1 hard ones"),
+        (("--max-answers", "-5"), "-5 answers are fewer"),
+        (("--hard", "0-5"), "0 to 5 is no range"),
+        (("--hard", "5-1"), "5 to 1 is no range"),
+        (("--hard", "9" * 5000), "--hard: write a range"),
+        (("--relation-share", "nan"), "a share lies above 0"),
+        (("--relation-share", "-1"), "a share lies above 0"),
+        (("--anchor-share", "inf"), "a share lies above 0"),
+        (("--anchor-share", "0"), "a share lies above 0"),
+        (("--inductive", "inf"), "a number above 1"),
+        (("--inductive", "-2"), "a number above 1"),
+        (("--inductive", "1e308"), "the graph is too small"),
         (("--types", "r1(s1,f1)", "--format", "betae"), "betae holds operator trees only"),
         (("--types", "pni", "--format", "efok"), "efok cannot hold it"),
         (("--form", "XNF"), "there is no form 'XNF'"),
