@@ -25,7 +25,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs", type=Path, nargs="+", metavar="RUN", help="the folders of trained runs"
     )
-    parser.add_argument("--data", type=Path, metavar="FILE", help="examples (JSON lines or list)")
+    parser.add_argument(
+        "--data", type=Path, metavar="FILE",
+        help="questions (JSON lines or list); those without programs are predicted, and scored by"
+        " their answers if they have any",
+    )  # fmt: skip
     parser.add_argument("--kb", metavar="KB", help="where the runs' knowledge base is now")
     parser.add_argument(
         "--new-kb", action="store_true",
@@ -43,16 +47,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--unconstrained", action="store_true", help="let the model write what may not be a program"
     )
     parser.add_argument(
+        "--both",
+        action="store_true",
+        help="score unconstrained and constrained decoding side by side",
+    )
+    parser.add_argument(
         "--execution-guided", action="store_true",
         help="of the beam, take the first program that has exactly one answer",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
-    parser.add_argument("--predictions", type=Path, metavar="FILE", help="write JSON lines")
+    parser.add_argument(
+        "--predictions", type=Path, metavar="FILE",
+        help="write what is predicted: JSON lines to a FILE that ends in .jsonl, else an answer a"
+        " line, as KQA Pro's leaderboard takes them",
+    )  # fmt: skip
+    parser.add_argument(
+        "--memory", type=amount, metavar="GIB",
+        help="what predicting may take beyond the weights (default: the run's setting)",
+    )  # fmt: skip
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a report to look at")
     parser.add_argument(
         "--errors", type=positive, default=ERRORS, metavar="N",
         help=f"how many errors of each run --html shows (default: {ERRORS})",
     )  # fmt: skip
+
+
+def amount(text: str) -> float:
+    """The number of GiB of an option; argparse tells what is wrong with it."""
+    found = float(text)
+    if not 0 <= found < float("inf"):
+        raise argparse.ArgumentTypeError("a number of GiB, 0 or more, was expected")
+    return found
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -64,31 +89,36 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError(
             "--new-kb needs the other knowledge base (--kb) and questions on it (--data)"
         )
+    if arguments.both and arguments.unconstrained:
+        raise KoplError("--both scores unconstrained decoding, too; leave out --unconstrained")
     if arguments.data:
         files = [arguments.data] * len(arguments.runs)
     else:
         files = [run / f"{arguments.split}.jsonl" for run in arguments.runs]
     score(
         arguments.runs, files, kb=arguments.kb, beams=beams,
-        constrained=not arguments.unconstrained, guided=arguments.execution_guided,
-        json_output=arguments.json, predictions=arguments.predictions, html=arguments.html,
-        errors=arguments.errors, new_kb=arguments.new_kb,
+        constrained=[False, True] if arguments.both else [not arguments.unconstrained],
+        guided=arguments.execution_guided, json_output=arguments.json,
+        predictions=arguments.predictions, html=arguments.html, errors=arguments.errors,
+        new_kb=arguments.new_kb, memory=arguments.memory,
     )  # fmt: skip
     return 0
 
 
 def score(
     runs: Path | Sequence[Path], data: Path | Sequence[Path], *,
-    kb: KnowledgeBase | str | None = None, beams: int = 1, constrained: bool = True,
+    kb: KnowledgeBase | str | None = None, beams: int = 1, constrained: Sequence[bool] = (True,),
     guided: bool = False, json_output: bool = False, predictions: Path | None = None,
     html: Path | None = None, errors: int = ERRORS, new_kb: bool = False,
+    memory: float | None = None,
 ) -> None:  # fmt: skip
     """Evaluate the best networks of runs, each on its file of examples; print and write it all.
 
-    Raises KoplError for runs, examples or outputs that are wrong, before anything is computed.
+    Each run is decoded in all ways of ``constrained``, side by side. Raises KoplError for runs,
+    examples or outputs that are wrong, before anything is computed.
     """
     with torch_is_needed():
-        from parsers.report import write_predictions
+        from parsers.report import EvaluationError, write_answers, write_predictions
         from parsers.report_html import write_html
         from parsers.report_runs import check_output, compare
         from parsers.report_tables import print_report
@@ -98,16 +128,22 @@ def score(
     for path in (predictions, html):
         if path:
             check_output(path, files)
-    decoding = Decoding(beams, constrained, guided)
-    comparison, shown = compare(
-        folders,
-        files,
-        kb=kb,
-        decoding=decoding,
-        errors=errors if html else 0,
-        new_kb=new_kb,
+    decodings = [Decoding(beams, one, guided) for one in constrained]
+    as_lines = predictions is not None and not {".json", ".jsonl"}.intersection(
+        predictions.suffixes
     )
-    if predictions:
+    if as_lines and len(folders) * len(decodings) > 1:
+        raise EvaluationError(
+            f"{predictions}: a file with an answer a line is of one run and one kind of decoding;"
+            " end its name in .jsonl for the predictions of all, or score one alone"
+        )
+    comparison, shown = compare(
+        folders, files, kb=kb, decodings=decodings, errors=errors if html else 0, new_kb=new_kb,
+        memory=memory,
+    )  # fmt: skip
+    if predictions and as_lines:
+        write_answers(predictions, comparison.runs[0])
+    elif predictions:
         write_predictions(predictions, comparison)
     if html:
         write_html(html, comparison, shown)

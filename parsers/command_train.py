@@ -9,14 +9,13 @@ package ``-m kopl train`` stands for ``train.py``.
 from __future__ import annotations
 
 import argparse
-import os
 import time
 from pathlib import Path
 
-from kb import KnowledgeBase, load
+from kb import load
 from kb.conflict import refuse_others
 from kb.errors import KoplError
-from kopl.example import Example, read_examples, write_examples
+from kopl.example import read_examples
 from parsers.command import torch_is_needed
 from parsers.command_eval import score
 from parsers.settings import (
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> int:
     with torch_is_needed():
         import torch
 
-        from parsers import training
+        from parsers import questions, training
         from parsers.checkpoint import read_run
         from parsers.recombination import recombined
         from parsers.world import World
@@ -68,16 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
     world = World.of(settings)
     try:
         if not arguments.resume:
+            questions.check(settings)
             training.check(settings)
         kb = load(settings.kb)
         if not arguments.resume:
             folder = world.first(lambda: free_folder(Path(settings.output)))
             world.say(f"run: {folder}")
-            world.first(lambda: make_data(kb, settings, folder))
+            world.first(lambda: questions.make(kb, settings, folder))
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
-        valid = valid[: settings.training.validation]
+        valid = list(settings.training.choosing(valid))
         if wanted := round(settings.training.recombined * len(train)):
             longer = list(recombined(train, wanted, settings.seed))
             world.say(f"recombined: {len(longer)} questions made of the training part")
@@ -90,7 +90,12 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         world.close()
     if finished and world.main:
-        score(folder, folder / "test.jsonl", json_output=False, kb=kb)
+        print(_chosen(folder, settings, len(valid)))
+        ways = ("unconstrained", "constrained") if settings.decoding == "both" else ()
+        score(
+            folder, folder / "test.jsonl", kb=kb,
+            constrained=[way == "constrained" for way in ways or (settings.decoding,)],
+        )  # fmt: skip
         print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
     return 0 if finished else 130
 
@@ -103,40 +108,16 @@ def free_folder(wanted: Path) -> Path:
     return folder
 
 
-def make_data(kb: KnowledgeBase, settings: Settings, folder: Path) -> None:
-    """Write train, valid and test questions into the run: generated, or split from a file."""
-    from generation.splits import split
+def _chosen(folder: Path, settings: Settings, count: int) -> str:
+    """Which epoch is the best one, and by what it was chosen."""
+    from parsers.history import read_history
+    from parsers.questions import sources
 
-    if settings.train:
-        given = (settings.train, settings.valid, settings.test or settings.valid)
-        parts = [list(read_examples(path)) for path in given]
-        if not settings.test:
-            print("no test questions are set: the validation questions are scored")
-    else:
-        examples = (
-            list(read_examples(settings.data)) if settings.data else generated(kb, settings, folder)
-        )
-        parts = list(split(examples, settings.seed))
-    named = dict(zip(("train", "valid", "test"), parts, strict=True))
-    for name, part in named.items():
-        if not part:  # before anything is written
-            total = sum(map(len, parts))
-            raise KoplError(f"{total} questions are too few to split; the {name} part is empty")
-    for name, part in named.items():
-        print(f"{name}: {write_examples(folder / f'{name}.jsonl', part)} questions")
-
-
-def generated(kb: KnowledgeBase, settings: Settings, folder: Path) -> list[Example]:
-    """New questions over the knowledge base, made by all cores."""
-    from generation.blocks import SIZE, Options
-    from generation.run import Plan, run
-
-    # Parsers learn programs: no queries are needed, and not the deepest questions.
-    options = Options(levels=7, sparql=False)
-    plan = Plan(settings.kb, settings.questions, settings.seed, options)
-    made = folder / "questions.jsonl"
-    workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
-    run(plan, made, workers=workers, kb=kb)
-    examples = list(read_examples(made))
-    made.unlink()
-    return examples
+    history = read_history(folder)
+    best = max(history, key=lambda record: (record["validation"], record["epoch"]))
+    measure = "exact match" if settings.training.metric == "program" else "execution accuracy"
+    way = "constrained" if settings.decoding == "constrained" else "unconstrained"
+    return (
+        f"best epoch: {best['epoch']} of {len(history)}, by {measure} ({way} decoding) on {count}"
+        f" questions of {sources(folder).valid}"
+    )

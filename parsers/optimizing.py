@@ -40,7 +40,7 @@ class Optimizer:
         self.model, self.world = model, world
         self.training = model.settings.training
         self.network = world.spread(model.network)
-        groups = model.groups()
+        groups = list(_spared(model.groups(), self.training))
         self._rates = [group["lr"] for group in groups]
         kind = torch.optim.AdamW if self.training.optimizer == "adamw" else torch.optim.Adam
         self.optimizer = kind(
@@ -97,12 +97,29 @@ class Optimizer:
         return contextlib.nullcontext()
 
 
+def _spared(
+    groups: Sequence[dict[str, Any]], training: TrainingSettings
+) -> Iterator[dict[str, Any]]:
+    """The groups of parameters, each in two where weight decay spares biases and norms."""
+    if training.decay == "all":
+        yield from groups
+        return
+    for group in groups:
+        for matrices, decay in ((True, training.weight_decay), (False, 0.0)):
+            parameters = [one for one in group["params"] if (one.ndim > 1) is matrices]
+            if parameters:
+                yield {**group, "params": parameters, "weight_decay": decay}
+
+
 def rate_at(done: int, total: int, training: TrainingSettings) -> float:
     """What the learning rates are multiplied by after ``done`` of ``total`` steps."""
     warm = training.warm_up if training.warm_up >= 1 else math.ceil(training.warm_up * total)
     rising = min(1.0, (done + 1) / warm) if warm else 1.0
     if training.schedule == "constant":
         return rising
+    if training.schedule == "steps":
+        epoch = done * training.epochs // total
+        return float(rising * 0.1 ** sum(epoch >= fall for fall in training.falls))
     if training.schedule == "slope":
         return rising * max(training.floor, 1 - done / total)
     return rising if done < warm else max(training.floor, (total - done) / max(1, total - warm))

@@ -10,10 +10,13 @@ import torch
 from kb import KnowledgeBase
 from kb.errors import ReadError, WriteError
 from kb.progress import ProgressBar
-from kopl.example import Asked, read_questions
+from kopl.example import Asked, read_examples, read_questions
 from parsers.calibration import CalibrationError
-from parsers.evaluation import evaluate
+from parsers.checkpoint import read_run
+from parsers.evaluation import Report, evaluate
+from parsers.memory import Parts
 from parsers.parser import Parser
+from parsers.questions import sources
 from parsers.report import Comparison, EvaluationError, Scored, same_questions
 from parsers.report_html import Shown, worst_errors
 from parsers.scoring_confidence import (
@@ -28,14 +31,16 @@ from parsers.scoring_confidence import (
 
 def compare(
     folders: Sequence[Path], files: Sequence[Path], *, kb: KnowledgeBase | str | None = None,
-    decoding: Decoding | None = None, errors: int = 0, new_kb: bool = False,
+    decodings: Sequence[Decoding] = (Decoding(),), errors: int = 0, new_kb: bool = False,
+    memory: float | None = None,
 ) -> tuple[Comparison, list[list[Shown]]]:  # fmt: skip
     """The best networks of runs on the same examples, and so many of the worst errors of each.
 
-    ``files`` holds a file of examples for each run; all must hold the same. ``new_kb``: the
-    knowledge base may be one that the runs never saw. Raises KoplError for
-    runs that cannot be loaded and for files that hold no examples or different ones, before
-    anything is predicted.
+    ``files`` holds a file of examples for each run; all must hold the same. A run is scored by each
+    of the ``decodings``. ``new_kb``: the knowledge base may be one that the runs never saw.
+    ``memory`` is what predicting may take, in GiB (None: as the run's settings say). Raises
+    KoplError for runs that cannot be loaded and for files that hold no examples or different ones,
+    before anything is predicted.
     """
     parsers = [Parser.load(folder, kb, new_kb=new_kb) for folder in folders]
     examples = _examples(files[0])
@@ -45,23 +50,52 @@ def compare(
     torch.set_num_threads(parsers[0].settings.threads)
     scored, shown = [], []
     for folder, parser in zip(folders, parsers, strict=True):
-        one = score_run(folder, parser, examples, decoding or Decoding())
-        scored.append(one)
-        shown.append(worst_errors(one, parser.model.language, errors))
+        if memory is not None:
+            parser.model.memory = memory
+        for decoding in decodings:
+            name = f"{folder}, {decoding.kind}" if len(decodings) > 1 else str(folder)
+            one = score_run(folder, parser, examples, decoding, name)
+            scored.append(one)
+            shown.append(worst_errors(one, parser.model.language, errors))
     return Comparison(", ".join(dict.fromkeys(map(str, files))), scored), shown
 
 
 def score_run(
-    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding
+    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding, name: str
 ) -> Scored:
     """The report of a run on some examples, with its temperature, which is fitted if need be."""
+    parts = parser.model.parts = Parts()
     temperature, remarks = _temperature(folder, parser, examples, decoding)
     with ProgressBar(f"evaluating {folder}", len(examples)) as bar:
         report = evaluate(
             parser.model, examples, parser.description.answers, bar.advance,
             beams=decoding.beams, constrained=decoding.constrained, guided=decoding.guided,
         )  # fmt: skip
-    return Scored(str(folder), decoding, report, temperature, tuple(remarks))
+    if parts.halved:
+        remarks.append(
+            f"memory was not enough {parts.halved} times, and smaller parts were taken; a lower"
+            " --memory takes them at once"
+        )
+    if parts.given_up:
+        remarks.append(f"for {parts.given_up} questions memory was not enough at all")
+    return Scored(name, decoding, report, temperature, tuple(remarks + _seen(folder, report)))
+
+
+def _seen(folder: Path, report: Report) -> list[str]:
+    """What is to be said where the scored questions are among those that chose the best epoch."""
+    try:
+        training = read_run(folder)[0].training
+        chose = training.choosing(list(read_examples(folder / "valid.jsonl")))
+    except ReadError:
+        return []
+    asked = {example.question for example in chose}
+    both = sum(one.example.question in asked for one in report.compared)
+    if not both or training.epochs == 1:
+        return []
+    return [
+        f"{both} of the {len(report.compared)} questions chose the best epoch (they are in"
+        f" {sources(folder).valid}), so that the accuracy is somewhat too high"
+    ]
 
 
 def _temperature(

@@ -10,17 +10,20 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from kb.errors import KoplError
 from kb.packages import needs
 from kb.search import near_names
 
+Thing = TypeVar("Thing")
+
 MODELS = ("pointer", "rnn", "seq2seq")
 LANGUAGES = ("kopl", "sparql")
+DECODINGS = ("constrained", "unconstrained", "both")
 
 
 class SettingsError(KoplError):
@@ -133,11 +136,15 @@ class TrainingSettings(_Checked):
     first, no epoch begins that would end later, as those before went (0: no limit); a run that time
     stops depends on the machine. ``warm_up`` is a number of steps, or below 1 a share of all.
     ``schedule``: after the warm-up the learning rate falls linearly to ``floor`` of it (linear),
-    falls from the first step on (slope), or stays (constant). ``recombined``: so many questions for
-    each one of the training part are made of two or three others, to learn longer programs
-    (`parsers.recombination`). ``metric`` chooses the best epoch: by answers, or by programs that
-    are the same up to order (for a knowledge base that states too little to answer).
-    ``new_learning_rate`` is for parameters that a pretrained model does not bring (0: the same).
+    falls from the first step on (slope), stays (constant), or falls to a tenth after each of the
+    epochs that ``drops`` names, as in 5,50 (steps). ``new_learning_rate`` is for parameters that a
+    pretrained model does not bring (0: the same). ``decay`` says what weight decay falls on: all
+    parameters, or only matrices, which spares biases and norms. ``recombined``: so many questions
+    for each one of the training part are made of two or three others, to learn longer programs
+    (`parsers.recombination`). ``validation`` counts the questions that choose the best epoch, the
+    first of their part (0: all). ``metric`` chooses it: by answers, or by programs that are the
+    same up to order (for a knowledge base that states too little to answer). ``precision``: tf32
+    and bfloat16 are quicker on devices that have them.
     """
 
     batch: int = 64
@@ -148,9 +155,11 @@ class TrainingSettings(_Checked):
     learning_rate: float = 2e-3
     new_learning_rate: float = 0.0
     weight_decay: float = 1e-5
+    decay: str = "all"
     gradient_norm: float = 1.0
     warm_up: float = 100.0
     schedule: str = "slope"
+    drops: str = ""
     floor: float = 0.02
     recombined: float = 0.0
     validation: int = 500
@@ -161,14 +170,39 @@ class TrainingSettings(_Checked):
     _LEAST: ClassVar = {
         "batch": 1, "part": 0, "epochs": 1, "minutes": 0, "learning_rate": 0,
         "new_learning_rate": 0, "weight_decay": 0, "gradient_norm": 0, "warm_up": 0, "floor": 0,
-        "validation": 1, "recombined": 0,
+        "validation": 0, "recombined": 0,
     }  # fmt: skip
     _CHOICES: ClassVar = {
         "optimizer": ("adam", "adamw"),
-        "schedule": ("linear", "slope", "constant"),
+        "decay": ("all", "matrices"),
+        "schedule": ("linear", "slope", "constant", "steps"),
         "metric": ("execution", "program"),
-        "precision": ("float32", "bfloat16"),
+        "precision": ("float32", "tf32", "bfloat16"),
     }
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if bool(self.drops) != (self.schedule == "steps"):
+            raise SettingsError(
+                "the schedule steps and drops, as in drops=5,50, belong together; drops is"
+                f" {self.drops!r} and schedule {self.schedule}"
+            )
+        if not all(epoch > 0 for epoch in self.falls):
+            raise SettingsError(f"drops must be epochs from 1 on, not {self.drops!r}")
+
+    @property
+    def falls(self) -> tuple[int, ...]:
+        """The epochs of ``drops``; raises SettingsError for what are none."""
+        try:
+            return tuple(int(epoch) for epoch in self.drops.split(",") if self.drops)
+        except ValueError:
+            raise SettingsError(
+                f"drops must be epochs with commas between, as in 5,50, not {self.drops!r}"
+            ) from None
+
+    def choosing(self, valid: Sequence[Thing]) -> Sequence[Thing]:
+        """Those of the validation part that choose the best epoch."""
+        return valid[: self.validation] if self.validation else valid
 
 
 # What a model's training differs in from the defaults above: the paper's settings (Appendix H).
@@ -188,11 +222,13 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 class Settings(_Checked):
     """What a run is made with; saved beside its checkpoint.
 
-    ``data`` is a file of examples that is split; or ``train``, ``valid`` and ``test`` are files of
-    their own; without any, ``questions`` examples are generated over ``kb``. ``start_from`` is the
-    folder of a run whose weights the training begins with. ``query_style`` is how queries are
-    written that the examples do not bring. ``device`` is auto, cpu, cuda or cuda:N. ``memory``
-    bounds what predicting takes beyond the weights, in GiB; it changes no prediction.
+    ``data`` is a file of examples that is split, or a folder with a file for each part (and
+    perhaps the ``kb.json``); or ``train``, ``valid`` and ``test`` are files of their own; without
+    any, ``questions`` examples are generated over ``kb``. ``start_from`` is the folder of a run
+    whose weights the training begins with. ``query_style`` is how queries are written that the
+    examples do not bring. ``decoding`` is what the best epoch is chosen and the run scored by; of
+    both, unconstrained decoding chooses. ``device`` is auto, cpu, cuda or cuda:N. ``memory`` bounds
+    what predicting takes beyond the weights, in GiB; it changes no prediction.
     """
 
     model: str = "pointer"
@@ -206,6 +242,7 @@ class Settings(_Checked):
     questions: int = 20_000
     seed: int = 1
     output: str = "runs/default"
+    decoding: str = "constrained"
     start_from: str = ""
     device: str = "auto"
     memory: float = 2.0
@@ -222,11 +259,19 @@ class Settings(_Checked):
     # together, so that ten may leave a part empty.
     _LEAST: ClassVar = {"questions": 20, "seed": 0, "memory": 0.0, "threads": 1}
     _MOST: ClassVar = {"seed": 2**63 - 1, "threads": 1024}
-    _CHOICES: ClassVar = {"model": MODELS, "language": LANGUAGES, "query_style": ("data", "exact")}
+    _CHOICES: ClassVar = {
+        "model": MODELS, "language": LANGUAGES, "query_style": ("data", "exact"),
+        "decoding": DECODINGS,
+    }  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_device(self.device)
+        if self.model == "pointer" and self.pointer.masked and self.decoding != "constrained":
+            raise SettingsError(
+                f"decoding={self.decoding} needs a pointer model that was trained without masks;"
+                " set pointer.masked=false"
+            )
         if not self.output.strip() or Path(self.output).name in ("", ".."):
             raise SettingsError(
                 f"output must name a folder for the run, as in runs/mine, not {self.output!r}"
@@ -377,7 +422,8 @@ def find_config(name: str) -> Path:
 def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
     """The settings of a YAML file with ``key=value`` pairs on top.
 
-    Raises SettingsError that names the file or pair.
+    Where ``data`` is a folder with a ``kb.json``, that is the knowledge base, unless a pair names
+    another. Raises SettingsError that names the file or pair.
     """
     written = {} if config is None else _read_yaml(config)
     changes = {}
@@ -392,7 +438,11 @@ def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
         settings = settings.changed({**written, "model": model})
     except SettingsError as error:
         raise (SettingsError(f"{config}: {error}") if config else error) from None
-    return settings.changed(changes)
+    settings = settings.changed(changes)
+    own = Path(settings.data) / "kb.json"
+    if settings.data and "kb" not in changes and own.is_file():
+        return dataclasses.replace(settings, kb=str(own))
+    return settings
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

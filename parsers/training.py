@@ -187,7 +187,10 @@ class Trainer:
     def _validate(self, begin: float, count: int, speed: float, history: History) -> None:
         progress, training = self.progress, self.settings.training
         with self.world.precise():
-            report = evaluate(self.model, self.world.share(self.valid), ())
+            report = evaluate(
+                self.model, self.world.share(self.valid), (),
+                constrained=self.settings.decoding == "constrained",
+            )  # fmt: skip
         by_program = training.metric == "program"
         right, asked = self.world.totals(
             sum(one.same_form if by_program else one.right for one in report.judged),

@@ -38,6 +38,8 @@ class World:
         rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
         device = device_of(settings.device, local)
         precision = settings.training.precision
+        if precision == "tf32":
+            torch.set_float32_matmul_precision("high")
         if size == 1:
             return cls(device, precision=precision)
         if device.type == "cuda":
@@ -47,7 +49,9 @@ class World:
         return cls(device, rank, size, precision)
 
     def close(self) -> None:
-        """Leave the others, at the end."""
+        """Leave the others, at the end, and compute exactly again."""
+        if self.precision == "tf32":
+            torch.set_float32_matmul_precision("highest")
         if self.size > 1 and distributed.is_initialized():
             distributed.destroy_process_group()
 

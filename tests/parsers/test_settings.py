@@ -114,6 +114,16 @@ def test_configs_of_an_installed_package_lie_inside_it(
         (["output=."], "output must name a folder"),
         (["output=/"], "output must name a folder"),
         (["output=runs/.."], "output must name a folder"),
+        (["schedule=steps"], "the schedule steps and drops, as in drops=5,50, belong together"),
+        (["drops=5"], "belong together"),
+        (["schedule=steps", "drops=5;50"], "epochs with commas between"),
+        (["schedule=steps", "drops=0,5"], "epochs from 1 on"),
+        (["precision=half"], "precision must be one of float32, tf32, bfloat16"),
+        (["decay=none"], "decay must be one of all, matrices"),
+        (["decoding=free"], "decoding must be one of constrained, unconstrained, both"),
+        (["decoding=both"], "needs a pointer model that was trained without masks"),
+        (["memory=-1"], "memory must be at least 0"),
+        (["memory=nan"], "memory must be at least 0"),
         (["device=toaster"], "device must be auto, cpu, cuda or cuda:N, not 'toaster'"),
         (["device=meta"], "device must be auto"),
         (["device=cuda:x"], "device must be auto"),
@@ -124,6 +134,22 @@ def test_configs_of_an_installed_package_lie_inside_it(
 def test_wrong_pairs(pairs: list[str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         read_settings(None, pairs)
+
+
+def test_a_folder_brings_its_own_knowledge_base(tmp_path: Path) -> None:
+    """Whatever a config says; a pair that names another one is followed."""
+    config = ROOT / "configs" / "tiny.yaml"
+    pytest.importorskip("yaml", reason="PyYAML is not installed (extra 'train')")
+    assert read_settings(config, [f"data={tmp_path}"]).kb == "world"
+    (tmp_path / "kb.json").write_text("{}")
+    assert read_settings(config, [f"data={tmp_path}"]).kb == str(tmp_path / "kb.json")
+    assert read_settings(config, [f"data={tmp_path}", "kb=other"]).kb == "other"
+
+
+def test_how_many_questions_choose_the_epoch() -> None:
+    questions = list(range(700))
+    assert read_settings(None).training.choosing(questions) == questions[:500]
+    assert read_settings(None, ["validation=0"]).training.choosing(questions) == questions
 
 
 @pytest.mark.parametrize("device", ["auto", "cpu", "cuda", "cuda:3"])

@@ -105,6 +105,10 @@ def test_other_errors_are_not_taken_for_too_little_memory(
         ([], {0: 0.01, 99: 1 - 99 / 1000, 500: 0.5, 999: 0.02}),  # slope, warm-up of 100 steps
         (["schedule=constant", "warm_up=0"], {0: 1.0, 999: 1.0}),
         (["schedule=linear", "warm_up=0.1", "floor=0"], {0: 0.01, 99: 1.0, 100: 1.0, 550: 0.5}),
+        (
+            ["schedule=steps", "drops=5,50", "epochs=100", "warm_up=0"],  # ten steps an epoch
+            {0: 1.0, 49: 1.0, 50: 0.1, 499: 0.1, 500: 0.01, 999: 0.01},
+        ),
     ],
 )
 def test_learning_rates(torch: Any, changes: list[str], rates: dict[int, float]) -> None:
@@ -114,6 +118,43 @@ def test_learning_rates(torch: Any, changes: list[str], rates: dict[int, float])
     training = read_settings(None, changes).training
     for done, rate in rates.items():
         assert rate_at(done, 1000, training) == pytest.approx(rate)
+
+
+def test_weight_decay_may_spare_biases_and_norms(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> None:
+    from parsers.training import begin
+
+    data = (small_examples, small_examples[:1])
+    sizes = ["name=", "new_learning_rate=0.002", "weight_decay=0.5"]
+    plain = begin(tmp_path / "a", quick("seq2seq", "kopl", *sizes), small, *data).optimizer
+    assert [group["weight_decay"] for group in plain.optimizer.param_groups] == [0.5]
+    spared = quick("seq2seq", "kopl", *sizes, "decay=matrices")
+    groups = begin(tmp_path / "b", spared, small, *data).optimizer.optimizer.param_groups
+    assert [(group["lr"], group["weight_decay"]) for group in groups] == [(0.002, 0.5), (0.002, 0)]
+    assert all(one.ndim > 1 for one in groups[0]["params"])
+    assert all(one.ndim == 1 for one in groups[1]["params"])
+    assert sum(len(group["params"]) for group in groups) == len(
+        plain.optimizer.param_groups[0]["params"]
+    )
+
+
+def test_tf32_is_for_the_training_only(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> None:
+    """No result on a CPU depends on it; what follows the training computes exactly again."""
+    from parsers.training import begin
+    from parsers.world import World
+
+    settings = quick("seq2seq", "kopl", "precision=tf32", "epochs=1", "batch=28")
+    world = World.of(settings)
+    try:
+        assert torch.get_float32_matmul_precision() == "high"
+        trainer = begin(tmp_path, settings, small, small_examples, small_examples[:1], world)
+        assert trainer.run()
+    finally:
+        world.close()
+    assert torch.get_float32_matmul_precision() == "highest"
 
 
 def test_starting_from_another_run(

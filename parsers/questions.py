@@ -1,0 +1,172 @@
+"""The questions of a run: generated, split from a file, or the parts of a folder as published."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kb import KnowledgeBase
+from kb.errors import KoplError, ReadError
+from kb.stream import writing
+from kopl.example import Asked, Example, read_examples, read_questions, write_examples
+from parsers.settings import Settings
+
+SOURCES = "sources.json"  # in the run
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the questions of each part come from, in words."""
+
+    train: str
+    valid: str
+    test: str
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a run by part, and what is to be said of them."""
+
+    train: Sequence[Example]
+    valid: Sequence[Example]
+    test: Sequence[Asked]
+    sources: Sources
+    remark: str = ""
+
+
+def check(settings: Settings) -> None:
+    """Raise ReadError where the file or folder of questions is not there, before any work."""
+    if settings.data and not Path(settings.data).exists():
+        raise ReadError(
+            "there is no such file or folder of questions; name it with --set data=PATH",
+            source=settings.data,
+        )
+
+
+def make(kb: KnowledgeBase, settings: Settings, folder: Path) -> None:
+    """Write the parts train, valid and test into a run and say where they come from.
+
+    Raises KoplError for questions that cannot be read, and for a part without any.
+    """
+    found = _questions(kb, settings, folder)
+    parts = {"train": found.train, "valid": found.valid, "test": found.test}
+    for name, part in parts.items():
+        if not part:  # before anything is written
+            total = sum(map(len, parts.values()))
+            raise KoplError(f"{total} questions are too few to split; the {name} part is empty")
+    purposes = {"train": "", "valid": _choosing(settings, len(found.valid)), "test": ": scored"}
+    for name, source in asdict(found.sources).items():
+        count = write_examples(folder / f"{name}.jsonl", parts[name])
+        print(f"{name}: {count} questions ({source}){purposes[name]}")
+    if found.remark:
+        print(found.remark)
+    with writing(folder / SOURCES) as file:
+        json.dump(asdict(found.sources), file, ensure_ascii=False)
+
+
+def _choosing(settings: Settings, count: int) -> str:
+    first = len(settings.training.choosing(range(count)))
+    return f": {'they' if first == count else f'the first {first}'} choose the best epoch"
+
+
+def sources(folder: Path) -> Sources:
+    """Where a run's questions come from; of a run that does not say, the names of its own files."""
+    try:
+        return Sources(**json.loads((folder / SOURCES).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return Sources(*(str(folder / f"{part}.jsonl") for part in ("train", "valid", "test")))
+
+
+def _questions(kb: KnowledgeBase, settings: Settings, folder: Path) -> Questions:
+    if settings.train:
+        return _of_files(settings)
+    if settings.data and Path(settings.data).is_dir():
+        return _of_folder(Path(settings.data), settings.seed)
+    if settings.data:
+        return _split(list(read_examples(settings.data)), settings.data, settings.seed)
+    return _split(generated(kb, settings, folder), "generated", settings.seed)
+
+
+def _split(examples: list[Example], source: str, seed: int) -> Questions:
+    from generation.splits import split
+
+    shares = Sources(*(f"{source}: {share}" for share in ("8 of 10", "1 of 10", "1 of 10")))
+    train, valid, test = split(examples, seed)
+    return Questions(train, valid, test, shares)
+
+
+def _of_files(settings: Settings) -> Questions:
+    test = list(read_questions(settings.test)) if settings.test else []
+    return _scored(
+        list(read_examples(settings.train)), list(read_examples(settings.valid)), test,
+        Sources(settings.train, settings.valid, settings.test),
+    )  # fmt: skip
+
+
+def _of_folder(folder: Path, seed: int) -> Questions:
+    """The parts of a folder; of a validation part that it lacks, a ninth of the training part."""
+    from generation.formats import parts_of
+    from generation.splits import split
+
+    files = parts_of(folder)
+    if files is None or "train" not in files:
+        raise ReadError(
+            "there is no file of training questions, such as train.json", source=str(folder)
+        )
+    sources = {part: ", ".join(map(str, own)) for part, own in files.items()}
+    train = list(_examples(files["train"]))
+    if "valid" in files:
+        valid = list(_examples(files["valid"]))
+    elif "test" in files:
+        train, valid = split(train, seed, (9, 1))
+        sources["valid"] = f"{sources['train']}: 1 of 10"
+    else:
+        return _split(train, sources["train"], seed)
+    test = [one for file in files.get("test", ()) for one in _asked(file)]
+    return _scored(
+        train, valid, test, Sources(sources["train"], sources["valid"], sources.get("test", ""))
+    )
+
+
+def _scored(
+    train: list[Example], valid: list[Example], test: list[Asked], given: Sources
+) -> Questions:
+    """The questions of given parts; the validation part is scored where no other has answers."""
+    if any(one.program is not None or one.answer is not None for one in test):
+        return Questions(train, valid, test, given)
+    told = Sources(given.train, given.valid, given.valid)
+    why = f"{given.test} has no answers" if test else "no test questions are set"
+    remark = f"{why}: the validation questions are scored, which choose the best epoch, too"
+    return Questions(train, valid, valid, told, remark)
+
+
+def _examples(files: Iterable[Path]) -> Iterable[Example]:
+    from generation.formats import open_examples
+
+    for file in files:
+        yield from open_examples(file)
+
+
+def _asked(file: Path) -> Iterable[Asked]:
+    from generation.formats import form_of, open_examples
+
+    return read_questions(file) if form_of(file) == "json" else open_examples(file)
+
+
+def generated(kb: KnowledgeBase, settings: Settings, folder: Path) -> list[Example]:
+    """New questions over the knowledge base, made by all cores."""
+    from generation.blocks import SIZE, Options
+    from generation.run import Plan, run
+
+    # Parsers learn programs: no queries are needed, and not the deepest questions.
+    options = Options(levels=7, sparql=False)
+    plan = Plan(settings.kb, settings.questions, settings.seed, options)
+    made = folder / "questions.jsonl"
+    workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
+    run(plan, made, workers=workers, kb=kb)
+    examples = list(read_examples(made))
+    made.unlink()
+    return examples
