@@ -6,8 +6,6 @@ import csv
 import json
 import logging
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +17,7 @@ from generation.stats import ANSWERS, Statistics
 from kb.cells import escaped
 from kb.errors import KoplError, WriteError
 from kb.stream import writing
+from kb.temporary import remove, reserve
 from kopl.example import FIELDS, Example, write_examples
 from kopl.text import to_json, write_nested
 
@@ -171,10 +170,12 @@ def staged(target: Path) -> Iterator[Path]:
 
     Files of the same name are replaced, others stay. When the work fails, nothing has changed.
     """
-    stage = target.with_name(f".{target.name}.{secrets.token_hex(4)}")
+    name, handle = "", -1
     try:
         try:
-            stage.mkdir(parents=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, name = reserve(target, folder=True)
+            stage = Path(name)
             yield stage
             if not target.exists():
                 os.rename(stage, target)
@@ -188,7 +189,9 @@ def staged(target: Path) -> Iterator[Path]:
             reason = error.strerror or str(error)
             raise WriteError(f"{target}: cannot be written: {reason}") from error
     finally:
-        shutil.rmtree(stage, ignore_errors=True)
+        if name:
+            remove(name)
+            os.close(handle)
 
 
 # --- files -------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ import io
 import json
 import lzma
 import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from io import BufferedReader
@@ -19,6 +18,7 @@ from typing import IO, Any, TextIO, cast
 from kb.errors import ReadError, WriteError
 from kb.jsontext import JsonDecoder
 from kb.progress import ProgressBar
+from kb.temporary import reserve
 
 CHUNK = 1 << 20
 
@@ -239,12 +239,12 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
     path = Path(os.path.realpath(path))  # what a link leads to is written, the link stays
     if path.exists() and not path.is_file():
         raise WriteError(f"{path}: cannot be written: it is no ordinary file")
-    temporary = ""
+    temporary, handle = "", -1
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.fchmod(handle, 0o666 & ~_umask())
-        with os.fdopen(handle, "wb") as raw, contextlib.ExitStack() as stack:
+        handle, temporary = reserve(path)
+        # A second descriptor: the file stays reserved until it has its name.
+        with os.fdopen(os.dup(handle), "wb") as raw, contextlib.ExitStack() as stack:
             if binary:
                 yield raw
             else:
@@ -261,6 +261,9 @@ def writing(path: Path | str, *, binary: bool = False) -> Iterator[Any]:
             reason = error.strerror or str(error)
             raise WriteError(f"{path}: cannot be written: {reason}") from error
         raise
+    finally:
+        if handle >= 0:
+            os.close(handle)
 
 
 def _compressing(raw: IO[bytes], suffix: str, stack: contextlib.ExitStack) -> IO[bytes]:
@@ -272,9 +275,3 @@ def _compressing(raw: IO[bytes], suffix: str, stack: contextlib.ExitStack) -> IO
     if suffix == ".xz":
         return stack.enter_context(lzma.LZMAFile(raw, "wb"))
     return raw
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kb import KnowledgeBase
+from kb import KnowledgeBase, temporary
 from kb.errors import WriteError
 from kopl.sparql.engines import oxigraph
 from kopl.sparql.engines.oxigraph import Oxigraph, store_folder
@@ -49,21 +48,17 @@ def test_a_build_that_takes_long_is_said(
 
 
 def test_what_killed_builds_left_is_removed(tiny: KnowledgeBase, cache: Path) -> None:
-    name = store_folder(tiny).name
-    for path in sorted((cache / name).rglob("*"), reverse=True):
-        path.unlink()
-    (cache / name).rmdir()
-    old, young, other = (cache / f".{end}" for end in (f"{name}.old", f"{name}.new", "x.old"))
-    for left in (old, young, other):
-        left.mkdir()
-        (left / "part").write_text("unfinished")
-    before = time.time() - 2 * oxigraph.ABANDONED
-    for left in (old, other):
-        os.utime(left / "part", (before, before))
-        os.utime(left, (before, before))
+    folder = store_folder(tiny)
+    shutil.rmtree(folder)
+    left, other = (cache / f".{folder.name}.{end}" for end in ("a1b2c3d4.unfinished", "mine"))
+    for path in (left, other):
+        path.mkdir()
+        (path / "part").write_text("unfinished")
+    handle, busy = temporary.reserve(folder, folder=True)  # somebody is at work there
+    temporary._swept.clear()
     store_folder(tiny)
-    assert not old.exists()
-    assert young.exists() and other.exists()  # somebody may be at work there
+    assert not left.exists() and other.exists() and Path(busy).exists()
+    os.close(handle)
 
 
 def test_a_cache_that_cannot_be_written(

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import logging
-import os
 import re
-import shutil
-import tempfile
 import threading
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +16,7 @@ from kb.errors import WriteError
 from kb.iri import BASE
 from kb.load import cache_folder
 from kb.packages import needs
+from kb.temporary import filling
 from kopl.sparql.engine import Answer, Dialect
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
@@ -36,8 +32,6 @@ LAYOUT = 1
 AT_ONCE = 500
 # Facts from which building a store takes a second or more, which is said.
 SAID_FROM = 30_000
-# Seconds without a change after which an unfinished store is taken for a killed build's.
-ABANDONED = 3600.0
 
 
 # What is no keyword. A string that does not end is passed over to its line's end, once.
@@ -201,41 +195,12 @@ def build(kb: KnowledgeBase, folder: Path | str, *, terms: bool = False) -> None
     Raises WriteError when it cannot be written.
     """
     folder = Path(folder)
-    with _beside(folder) as temporary:
+    with filling(folder) as temporary:
         store = _pyoxigraph().Store(str(temporary))
         load(store, kb, terms=terms)
         store.optimize()
         store.flush()
         del store
-
-
-@contextlib.contextmanager
-def _beside(folder: Path) -> Iterator[Path]:
-    """A folder to fill that takes its place when it is full; nothing is left of a failure."""
-    temporary = None
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _tidy(folder)
-        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        yield temporary
-        with contextlib.suppress(OSError):  # another process was first; theirs is the same
-            os.replace(temporary, folder)
-        if not folder.is_dir():
-            raise WriteError(f"{folder}: the store cannot take its place")
-    except OSError as error:
-        raise WriteError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _tidy(folder: Path) -> None:
-    """Remove what killed builds of the folder left."""
-    for left in folder.parent.glob(f".{folder.name}.*"):
-        with contextlib.suppress(OSError):
-            latest = max(path.stat().st_mtime for path in (left, *left.iterdir()))
-            if time.time() - latest > ABANDONED:
-                shutil.rmtree(left, ignore_errors=True)
 
 
 def _pyoxigraph() -> Any:

@@ -18,6 +18,7 @@ from typing import Any
 from kb.errors import WriteError
 from kb.iri import BASE
 from kb.packages import needs
+from kb.temporary import filling
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.errors import MissingPackageError, TimedOutError, UnreachableError
 
@@ -138,28 +139,22 @@ def load(location: Path | str, file: Path | str, *, wait: float = 3600.0) -> Non
     Raises WriteError when the file cannot be loaded and TimedOutError after ``wait`` seconds.
     """
     location, binary = Path(location), _binary()
-    location.parent.mkdir(parents=True, exist_ok=True)
-    temporary = tempfile.mkdtemp(prefix=f".{location.name}.", dir=location.parent)
     try:
-        done = subprocess.run(
-            [binary, "load", "--location", temporary, "--file", str(file), "--lenient"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=wait,
-            check=False,
-        )
-        said = " ".join(done.stdout.decode("utf-8", "replace").split())[-300:]
-        # Lenient loading, which our own bare IRIs need, passes over lines that it cannot read.
-        if done.returncode or "error" in said.lower():
-            raise WriteError(f"{file}: Oxigraph could not load it: {said}")
-        os.replace(temporary, location)
+        with filling(location) as temporary:
+            done = subprocess.run(
+                [binary, "load", "--location", temporary, "--file", str(file), "--lenient"],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                timeout=wait,
+                check=False,
+            )
+            said = " ".join(done.stdout.decode("utf-8", "replace").split())[-300:]
+            # Lenient loading, which our own bare IRIs need, passes over lines that it cannot read.
+            if done.returncode or "error" in said.lower():
+                raise WriteError(f"{file}: Oxigraph could not load it: {said}")
     except subprocess.TimeoutExpired:
         raise TimedOutError(f"{file}: Oxigraph did not load it within {wait:g} s") from None
-    except OSError as error:
-        raise WriteError(f"{location}: cannot be written: {error.strerror or error}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def serve(
