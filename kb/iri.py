@@ -1,4 +1,4 @@
-"""Ids, relations and keys as IRI references without a base, one to one (KOPL.md, "RDF encoding").
+"""Ids, relations and keys as IRI references without a base, one to one (docs/rdf.md).
 
 A blank is an underscore; whatever would not survive as an IRI path, or would read back as another
 text, is percent-encoded. Relative to any base that ends in ``/`` the reference resolves to base

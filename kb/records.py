@@ -30,7 +30,7 @@ class Names:
     date_separator: str
 
 
-# A: the file released since 2022; B: older baselines (KOPL.md, "Knowledge base").
+# A: the file released since 2022; B: older baselines.
 SPELLINGS: dict[Spelling, Names] = {
     "A": Names("subclassOf", "relation", "-"),
     "B": Names("instanceOf", "predicate", "/"),

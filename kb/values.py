@@ -1,7 +1,7 @@
 """Values of four types, their text, and what an operator says of two of them.
 
 A string value is a Python ``str``; the other three types are the small frozen classes below.
-KOPL.md's table "fact against constant" is implemented once, by `Condition`.
+What an operator says of a fact's value and a constant stands once, in `Condition`.
 """
 
 from __future__ import annotations

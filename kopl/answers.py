@@ -12,7 +12,7 @@ _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 
 
 def same_answer(gold: str, predicted: str) -> bool:
-    """Whether two answers are equal by the default rule (KOPL.md, "Answers compared").
+    """Whether two answers are equal by the default rule.
 
     Quantities of one unit by their doubles, days by the calendar, all else as trimmed strings;
     a year is not a day, "007" is not 7, case counts.
@@ -41,7 +41,7 @@ def published_equal(gold: str, predicted: str) -> bool:
     """Whether the script published with KQA Pro counts a prediction as right, with its bugs.
 
     Numbers lose a fraction below 1e-5, negative ones any fraction; a year equals every day in it;
-    "007" equals 7 (GENERATION.md, section 7).
+    "007" equals 7.
     """
     gold, predicted = _truncated(gold), _truncated(predicted)
     return _same_time(gold, predicted) or gold == predicted

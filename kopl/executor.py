@@ -106,7 +106,8 @@ class Executor:
     >>> executor.run('QueryName(Relate(Find("Norway"), "capital", "forward"))').answer
     'Oslo'
 
-    ``strict`` turns the cases that KOPL.md lists under "Strict mode" into ExecutionError.
+    ``strict`` turns doubtful comparisons into ExecutionError (docs/language.md, "What comes
+    back").
     """
 
     def __init__(

@@ -1,7 +1,7 @@
 """What each function does with a knowledge base: one small function for each declaration.
 
-The rules are KOPL.md's; a function here gets the running execution, its inputs and its typed
-arguments, and gives an `Outcome`.
+docs/language.md and docs/functions.md say the rules; a function here gets the running execution,
+its inputs and its typed arguments, and gives an `Outcome`.
 """
 
 from __future__ import annotations

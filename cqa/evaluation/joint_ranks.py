@@ -27,8 +27,8 @@ DIGIT = 18
 def at_most(total: Counts, size: int, parts: int) -> Counts:
     """How many tuples of ``parts`` numbers of 1..size have a sum of at most ``total``, for each.
 
-    By inclusion and exclusion, bounded at ``size``: Σ_j (-1)^j C(parts, j) C(total - j·size, parts)
-    (CQA_DETAILS, section 7). Raises QueryError when the counts do not fit 64 bits.
+    By inclusion and exclusion, bounded at ``size``: Σ_j (-1)^j C(parts, j) C(total - j·size,
+    parts). Raises QueryError when the counts do not fit 64 bits.
     """
     check_size(size, parts)
     total = np.clip(total, 0, parts * size)

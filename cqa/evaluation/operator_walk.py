@@ -1,7 +1,7 @@
 """The walk over a query for whoever has its operators only: entity, project, and, or, not.
 
 Operator trees are walked from their anchors to the root, in whatever form they are given. Query
-graphs are walked node by node in the order of EFOk-CQA (CQA_DETAILS, section 6): constants first;
+graphs are walked node by node in the order of EFOk-CQA's program: constants first;
 then, again and again, of the existential variables next to a visited node the one with the largest
 summed distance to the free variables; free variables after them. A variable gets what its visited
 neighbours project to, negated on negative edges, all intersected. What lies behind the last free

@@ -1,7 +1,7 @@
 """Published results of reasoners, to stand beside measured ones; percent.
 
 From the tables of EFO-1-QA (Wang, Yin and Song 2021), EFOk-CQA (2023) and "Is Complex Query
-Answering Really Complex?" (2025), as CQA_DETAILS, section 9, has them.
+Answering Really Complex?" (2025).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How well scores rank the answers of a query with several free variables, in three ways.
 
-CQA_DETAILS, section 7, and EFOk-CQA (2023). With A the answers, A^i what they have for variable i:
+The metrics of EFOk-CQA (2023). With A the answers, A^i what they have for variable i:
 
 - marginal: for each variable the entities that are hard for it (in A^i, in no observed answer) are
   ranked among those outside A^i; the mean over the variables that have such entities.

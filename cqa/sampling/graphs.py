@@ -2,7 +2,7 @@
 
 The positive part is grounded so that one assignment of all of its variables is known. For a negated
 edge the candidates of its ends over *all* assignments are computed, and a relation (and a constant)
-is chosen that removes at least one of them (CQA_DETAILS section 5).
+is chosen that removes at least one of them.
 """
 
 from __future__ import annotations

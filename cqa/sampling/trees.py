@@ -1,4 +1,4 @@
-"""Sampling operator trees backward from an answer (EFO-1-QA, BetaE; CQA_DETAILS section 5).
+"""Sampling operator trees backward from an answer (EFO-1-QA, BetaE).
 
 The sets on the way are evaluated one by one, on the full graph and on the observed one: they are
 what negations are drawn from, and a tree's walk over sets costs less than setting up a search.

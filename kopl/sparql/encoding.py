@@ -1,4 +1,4 @@
-"""How a knowledge base stands in a graph: KQA Pro's encoding (KOPL.md, "RDF encoding").
+"""How a knowledge base stands in a graph: KQA Pro's encoding (docs/rdf.md).
 
 `Encoding` turns what a translation wants to say ("this node has that name", "this value satisfies
 that condition") into patterns. A graph of another form is a subclass.

@@ -242,7 +242,7 @@ def _renaming(query: Select, names: dict[Var, Var]) -> Select:
 
 
 def strings_of(answer: Answer, dialect: Dialect | None = None) -> list[str]:
-    """The denotation that an answer to a denoting query is: distinct strings, in KOPL.md's order.
+    """The denotation that an answer to a denoting query is: distinct strings, in a program's order.
 
     Raises NotUnderstoodError for an answer that is not of that form.
     """
@@ -300,7 +300,7 @@ def _plain(cell: dict[str, str]) -> Value:
 
 
 def _place(value: Value) -> tuple[object, ...]:
-    """Where a value stands in KOPL.md's order."""
+    """Where a value stands in the order of a denotation."""
     if isinstance(value, str):
         return (0, value)
     if isinstance(value, Quantity):

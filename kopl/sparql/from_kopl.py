@@ -1,7 +1,7 @@
 """From KoPL to SPARQL: one small function for each declaration.
 
-``exact`` queries mean what KOPL.md says, on every knowledge base; ``data`` queries are written as
-those of KQA Pro and may differ in the ways that `kopl.sparql.sets.DIFFERENCES` lists.
+``exact`` queries mean what the program means, on every knowledge base; ``data`` queries are written
+as those of KQA Pro and may differ in the ways that `kopl.sparql.sets.DIFFERENCES` lists.
 """
 
 from __future__ import annotations

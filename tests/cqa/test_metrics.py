@@ -204,7 +204,7 @@ def test_optimistic_ranks_are_best_and_realistic_ones_in_the_middle(
 
 
 def published_position(one: int, other: int, size: int) -> int:
-    """CQA_DETAILS, section 7: the position of (r1, r2), in the two branches as printed."""
+    """EFOk-CQA's formula: the position of (r1, r2), in the two branches as printed."""
     total = one + other
     if total <= size + 1:
         return (total - 1) * (total - 2) // 2 + one
