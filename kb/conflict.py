@@ -59,7 +59,10 @@ def mixed(home: Path = HOME) -> str | None:
     last, or uninstalled, takes files of the other. A clone is not looked into: pip puts no
     files of others there.
     """
-    installed = [name for name in os.listdir(home) if name.startswith("kopl_toolkit-")]
+    try:
+        installed = [name for name in os.listdir(home) if name.startswith("kopl_toolkit-")]
+    except OSError:
+        return None
     written: set[str] = set()
     for folder in installed:
         try:

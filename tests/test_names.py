@@ -188,6 +188,10 @@ def test_a_clone_is_not_looked_into() -> None:
     refuse_others(*PACKAGES)
 
 
+def test_a_folder_that_cannot_be_listed_stops_nothing(tmp_path: Path) -> None:
+    assert mixed(tmp_path / "none") is None
+
+
 def test_the_packages_that_each_imports_are_said() -> None:
     """As `test_imports_point_down` allows them; the check would be of too little otherwise."""
     assert all(name in needed and "kb" in needed for name, needed in PACKAGES.items())
