@@ -23,7 +23,7 @@ _SURROGATES = re.compile("[\ud800-\udfff]")
 
 def near(word: str, known: Iterable[str]) -> str:
     """A question whether one of the known words was meant, "" when none is like it."""
-    found = difflib.get_close_matches(word, list(known), 1)
+    found = difflib.get_close_matches(word, sorted(set(known)), 1)
     return f"; did you mean {found[0]!r}?" if found else ""
 
 
