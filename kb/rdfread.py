@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
@@ -37,6 +37,7 @@ from kb.stream import TextReader
 from kb.values import NO_UNIT, Date, Quantity, Year, read_time, read_year
 from kb.valuetable import time_code
 
+_LONGEST = 1 << 24  # what pyoxigraph holds at most of a single term
 _FORMATS = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".ttl": "TURTLE"}
 _COMPRESSED = {".gz", ".bz2", ".xz"}
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -86,7 +87,8 @@ def _parse(path: Path, base: str, graph: _Graph, problems: Problems) -> None:
     name = _FORMATS.get(endings[-1] if endings else "", "TURTLE")
     form = getattr(pyoxigraph.RdfFormat, name)
     is_turtle = name == "TURTLE"
-    with TextReader(path) as text:
+    with TextReader(path) as reader:
+        text = _Lines(reader)
         # Lenient: N-Triples with bare IRIs are refused otherwise.
         quads = pyoxigraph.parse(
             cast(IO[str], text),
@@ -104,8 +106,42 @@ def _parse(path: Path, base: str, graph: _Graph, problems: Problems) -> None:
                 problems.error("not-rdf", f"line {error.lineno}", f"not {form}: {message}")
                 if is_turtle:  # what follows an error in it is not read as it was meant
                     break
+            except MemoryError as error:
+                if "buffer" not in str(error):
+                    raise
+                problems.error(
+                    "too-long",
+                    text.pending(over_lines=is_turtle),
+                    f"a text or IRI of more than {_LONGEST >> 20} MiB, which the parser of RDF does"
+                    " not hold; shorten it, or give the knowledge base as JSON lines",
+                )
+                break
     if is_turtle:
         graph.declared_base = quads.base_iri
+
+
+class _Lines:
+    """A reader that knows in which lines what the parser still holds may have begun."""
+
+    def __init__(self, reader: TextReader) -> None:
+        self._reader = reader
+        self._read, self._line = 0, 1
+        self._marks: deque[tuple[int, int]] = deque([(0, 1)])  # characters read, line there
+
+    def read(self, size: int) -> str:
+        """The next piece of text."""
+        piece = self._reader.read(size)
+        self._read += len(piece)
+        self._line += piece.count("\n")
+        self._marks.append((self._read, self._line))
+        while len(self._marks) > 1 and self._marks[1][0] <= self._read - _LONGEST:
+            self._marks.popleft()
+        return piece
+
+    def pending(self, *, over_lines: bool) -> str:
+        """The place of a term that is longer than the parser holds, and may go over lines."""
+        first = self._marks[0][1] if over_lines else self._line
+        return f"line {first}" if first == self._line else f"lines {first} to {self._line}"
 
 
 class _Graph:

@@ -29,6 +29,7 @@ from kb import (
 )
 from kb.iri import BASE
 from kb.rdf import RdfForm, ntriples, turtle
+from kb.stream import writing
 from kopl.cli import main
 from tests.kb.strategies import clean_kb, document_of
 from tests.reference.random_kb import random_kb
@@ -517,3 +518,28 @@ def test_the_example_of_the_page(capsys: pytest.CaptureFixture[str]) -> None:
     assert code and printed
     exec(compile(code[1], "rdf.md", "exec"), {})
     assert capsys.readouterr().out.strip() == printed[1].strip()
+
+
+@pytest.mark.parametrize("ending", ["nt", "nq", "ttl", "nt.gz"])
+@pytest.mark.parametrize("long", ['<e> <k> "LONG" .', "<LONG> <k> <e> .", '<e> <k> "LONG'])
+def test_a_text_that_is_longer_than_the_parser_holds(
+    ending: str, long: str, tmp_path: Path
+) -> None:
+    file = tmp_path / f"kb.{ending}"
+    with writing(file) as out:
+        out.write('<e> <pred:name> "e" .\n\n' + long.replace("LONG", "x" * (17 << 20)) + "\n")
+    with pytest.raises(ReadError, match=r"more than 16 MiB.*JSON lines") as caught:
+        read_rdf(file)
+    place = "lines 1 to 3" if ending == "ttl" else "line 3"  # one piece was read before
+    assert caught.value.source == str(file) and caught.value.place == place
+    found = check_file(file).found
+    assert [p.place for p in found if p.code == "too-long"] == [place]
+
+
+def test_a_long_text_of_several_lines(tmp_path: Path) -> None:
+    file = tmp_path / "kb.ttl"
+    file.write_text('\n\n<e> <pred:name> """' + ("x" * 1023 + "\n") * (17 << 10) + '""" .\n')
+    with pytest.raises(ReadError, match="more than 16 MiB") as caught:
+        read_rdf(file)
+    first, _, last = caught.value.place.removeprefix("lines ").partition(" to ")
+    assert int(first) <= 3 < int(last)
