@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kb import KnowledgeBase, temporary
+from kb import Builder, KnowledgeBase, temporary
 from kb.errors import WriteError
 from kopl.sparql.engines import oxigraph
 from kopl.sparql.engines.oxigraph import Oxigraph, store_folder
@@ -59,6 +59,15 @@ def test_what_killed_builds_left_is_removed(tiny: KnowledgeBase, cache: Path) ->
     store_folder(tiny)
     assert not left.exists() and other.exists() and Path(busy).exists()
     os.close(handle)
+
+
+@pytest.mark.parametrize("memory", [True, False])
+def test_a_text_that_is_longer_than_oxigraph_holds(memory: bool, cache: Path) -> None:
+    builder = Builder()
+    builder.add_entity("e", "x" * (17 << 20))
+    with pytest.raises(EngineError, match=r"more than 16 MiB.+ kopl or rdflib"):
+        Oxigraph.of(builder.build(), memory=memory)
+    assert memory or not list(cache.iterdir())
 
 
 def test_a_cache_that_cannot_be_written(

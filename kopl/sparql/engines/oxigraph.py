@@ -140,7 +140,15 @@ def load(store: Store, kb: KnowledgeBase, *, terms: bool = False) -> None:
         # Our own text needs no validation, which takes half of the time. The loader keeps what it
         # is given at once in memory.
         some: Any = _Pipe(itertools.chain([first], itertools.islice(pieces, AT_ONCE)))
-        store.bulk_load(some, format=ox.RdfFormat.N_TRIPLES, lenient=True)
+        try:
+            store.bulk_load(some, format=ox.RdfFormat.N_TRIPLES, lenient=True)
+        except MemoryError as error:
+            if "buffer" not in str(error):
+                raise
+            raise EngineError(
+                "the knowledge base has a text of more than 16 MiB, which Oxigraph does not hold;"
+                " use the engine kopl or rdflib"
+            ) from None
 
 
 class _Pipe:
