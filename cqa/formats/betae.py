@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import io
 import pickle
+import pickletools
+import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -210,12 +212,33 @@ def _scalar(dtype: np.dtype[Any], data: bytes = b"") -> int:
     return int(np.frombuffer(data, dtype, 1)[0])
 
 
+def _check_places(data: bytes) -> None:
+    """Raise _RefusedError for a place to remember a part in that no pickle of this size has.
+
+    Memory is taken for all places up to it: nine bytes can ask for 32 GB.
+    """
+    # Most pickles have no bytes that look so; only then each step is read, which takes time.
+    if not any(
+        len(match[1] or b"") > 7 or int.from_bytes(match[2] or b"", "little") > len(data)
+        for match in _PLACE.finditer(data)
+    ):
+        return
+    for step, argument, _ in pickletools.genops(data):
+        if step.name in ("PUT", "LONG_BINPUT") and int(argument or 0) > len(data):
+            raise _RefusedError("it remembers parts at places far beyond its size")
+
+
+# PUT with a number in letters, LONG_BINPUT with four bytes; other bytes may look like them.
+_PLACE = re.compile(rb"p([0-9]{8,})\n|(?=r(....))", re.DOTALL)
+
+
 def _load(path: Path) -> dict[Any, Any]:
     """The dictionary of sets in a pickle; raises ReadError."""
     source = str(path)
     try:
-        with open(path, "rb") as file:
-            found = _PlainUnpickler(file).load()
+        data = path.read_bytes()
+        _check_places(data)
+        found = _PlainUnpickler(io.BytesIO(data)).load()
     except OSError as error:
         raise ReadError(f"cannot be read: {error.strerror}", source=source) from None
     except _RefusedError as error:

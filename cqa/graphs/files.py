@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -121,11 +122,15 @@ def _check(parts: dict[str, Any], source: str) -> None:
         raise ReadError("the arrays do not fit together; the folder is damaged", source=source)
 
 
+# What NumPy raises for a damaged file: its header is read as a Python expression.
+_DAMAGED = (OSError, ValueError, EOFError, OverflowError, SyntaxError, TokenError)
+
+
 def _array(path: Path, length: int, mapped: bool) -> Array:
     try:
         # An empty file cannot be mapped.
         array = np.load(path, mmap_mode="r" if mapped and length else None, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    except _DAMAGED as error:
         raise ReadError(f"cannot be read: {error}", source=str(path)) from None
     if len(array) != length:
         raise ReadError(

@@ -363,6 +363,18 @@ def damage_fit(folder: Path) -> None:
     (folder / "graph.json").write_text(json.dumps(header))
 
 
+def damage_header(before: bytes, after: bytes) -> Callable[[Path], None]:
+    """Other bytes in the header of an array's file, of the same length."""
+
+    def damage(folder: Path) -> None:
+        path = file_of(folder, "rows")
+        data = path.read_bytes()
+        assert before in data and len(before) == len(after)
+        path.write_bytes(data.replace(before, after, 1))
+
+    return damage
+
+
 def damage_type(folder: Path) -> None:
     """Numbers of another kind."""
     np.save(file_of(folder, "heads"), np.load(file_of(folder, "heads")).astype(float))
@@ -380,6 +392,9 @@ def damage_content(folder: Path) -> None:
     [
         (lambda folder: file_of(folder, "rows").unlink(), ".npy: cannot be read"),
         (lambda folder: file_of(folder, "rows").write_bytes(b"x"), ".npy: cannot be read"),
+        (damage_header(b"(5,), }", b"((5,), "), ".npy: cannot be read"),
+        (damage_header(b"(5,), }", b"(0,), }"), ".npy: "),
+        (damage_header(b"(5,), }", b"(-5,),}"), ".npy: "),
         (damage_length, ".npy: has 9 numbers, the header says 10; it is damaged"),
         (damage_fit, "the arrays do not fit together"),
         (damage_type, "the array heads is of another type"),

@@ -96,6 +96,8 @@ class Command:
         (b"cos\nsystem\n(S'echo pwned'\ntR.", "is refused: it would load os.system"),
         (b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93\x8c\x0eprint('pwned')\x85R.",
          "is refused: it would load builtins.eval"),
+        (b"\x80\x02]r\xff\xff\xff\x01.", "places far beyond its size"),
+        (b"]p33554431\n.", "places far beyond its size"),
         (b"c__builtin__\ngetattr\n.", "is refused"),
         (b"]" * 10 + b".", "holds no dictionary of sets"),
     ],
