@@ -60,6 +60,7 @@ class TextReader:
             opened = lzma.LZMAFile(self._raw)  # noqa: SIM115 (closed with the reader)
         self._text = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
         self._bar = ProgressBar(title or f"reading {path.name}", size)
+        self._lines: Iterator[str] = iter(())  # read, not yet given
 
     def __enter__(self) -> TextReader:
         return self
@@ -77,15 +78,16 @@ class TextReader:
         return piece
 
     def lines(self) -> Iterator[str]:
-        """The lines, one by one, without their ends."""
+        """The lines, one by one, without their ends; asked again, those not yet given."""
         while True:
+            for line in self._lines:
+                yield line.rstrip("\r\n")
             with self._explained():
                 lines = self._text.readlines(CHUNK)
             if not lines:
                 return
             self._show()
-            for line in lines:
-                yield line.rstrip("\r\n")
+            self._lines = iter(lines)
 
     def _show(self) -> None:
         with contextlib.suppress(OSError):  # a pipe has no place

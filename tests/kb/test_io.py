@@ -28,7 +28,7 @@ from kb import (
     write_lines,
     write_snapshot,
 )
-from kb.stream import writing
+from kb.stream import TextReader, writing
 from tests.kb.strategies import clean_kb, document_of, relation, spelling_b, value
 from tests.reference.random_kb import random_kb
 
@@ -353,3 +353,12 @@ def test_new_folders_and_ordinary_rights(tmp_path: Path, tiny: Any) -> None:
     write_kqapro(tiny, path)
     (tmp_path / "plain").write_text("")
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+def test_lines_go_on_where_they_were_left(tmp_path: Path) -> None:
+    """One iterator gives the first line, another the rest, as readers of one's own files do."""
+    (tmp_path / "lines").write_text("one\ntwo\nthree", "utf-8")
+    with TextReader(tmp_path / "lines") as reader:
+        assert reader.read(1) == "o"
+        assert next(reader.lines()) == "ne"
+        assert list(reader.lines()) == ["two", "three"]
