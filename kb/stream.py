@@ -227,6 +227,8 @@ def read_text(path: Path | str) -> str:
         raise ReadError(f"cannot be read: {error.strerror}", source=str(path)) from None
     except UnicodeDecodeError:
         raise ReadError("the file is not UTF-8 text", source=str(path)) from None
+    except ValueError:  # half of a character, or a zero
+        raise ReadError("is no name that a file can have", source=repr(str(path))) from None
 
 
 @contextlib.contextmanager

@@ -32,6 +32,7 @@ from kb import (
     write_snapshot,
 )
 from kb.snapshot import Source
+from kb.stream import read_text
 from tests.kb.strategies import clean_kb, document_of, value
 
 # --- values made in Python --------------------------------------------------------------------
@@ -308,3 +309,9 @@ def test_empty_keys_and_relations() -> None:
         ("empty-name", "qualifier keys/"),
         ("empty-name", "relations/\t"),
     ]
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_no_name_of_a_file(name: str) -> None:
+    with pytest.raises(ReadError, match="no name that a file can have"):
+        read_text(name)
