@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from generation.conversion import convert
+from generation.conversion import write_kqapro as write_kqapro_list
 from kb import KnowledgeBase
 from kb.kqapro import write_kqapro
+from kopl.answers import published_text
 from kopl.cli import main
-from kopl.example import Example, write_examples
+from kopl.example import BareQuestion, Example, read_examples, read_questions, write_examples
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
 from parsers.questions import sources
@@ -208,3 +210,19 @@ def test_folders_that_are_none(
     assert command("train", "--config", ROWS[0], sets=sets) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "run").exists() or not list((tmp_path / "run").iterdir())
+
+
+def test_the_published_questions(kopl_data: Path, tmp_path: Path) -> None:
+    """All 11,797 test questions; 30 of the validation part, as a published list and back."""
+    questions = list(read_questions(kopl_data / "kqapro" / "test_questions.json"))
+    assert len(questions) == 11_797
+    assert all(isinstance(one, BareQuestion) and len(one.choices) == 10 for one in questions)
+    gold = list(read_examples(kopl_data / "kqapro" / "gold_30.jsonl"))
+    assert write_kqapro_list(tmp_path / "val.json", gold) == 30
+    again = list(read_examples(tmp_path / "val.json"))
+    for one, other in zip(gold, again, strict=True):
+        assert (one.question, one.program, one.sparql, one.answer) == (
+            other.question, other.program, other.sparql, other.answer,
+        )  # fmt: skip
+        # Gold answers are spelled as the leaderboard's lines are.
+        assert one.answer is not None and published_text(one.answer) == one.answer
