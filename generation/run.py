@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -58,13 +58,15 @@ def run(
     resume: bool = False,
     kb: KnowledgeBase | None = None,
     licence: str | None = None,
+    say: Callable[[str], None] | None = None,
 ) -> Report:
     """Write the questions of a plan as a file, compressed as its name says, or as a folder.
 
     ``form`` is one of `generation.conversion.FORMATS`; else the name's ending says it, and other
     names are JSON lines. Parquet is a folder with a data card, which states the ``licence``, unless
     the name ends in ".parquet". The blocks are made by as many ``workers`` on this machine, or by a
-    ``crew``. ``kb`` is the plan's knowledge base, where it is open already.
+    ``crew``. ``kb`` is the plan's knowledge base, where it is open already. ``say`` is told once
+    what the run will take.
 
     Raises GenerationError when there are no more questions or workers ended, ReadError for a
     stopped run that does not fit, WriteError for a file that cannot be written; what was made stays
@@ -76,7 +78,7 @@ def run(
     kb = kb if kb is not None else load(plan.kb, cache=plan.cache)
     part = Part(target, plan, kb, resume=resume)
     try:
-        report = _fill(part, kb, crew or processes(workers))
+        report = _fill(part, kb, crew or processes(workers), say)
     finally:
         part.close()
     if form == "jsonl" and target.suffix not in (".gz", ".bz2", ".xz"):
@@ -115,7 +117,7 @@ def _target(output: Path, form: str) -> Path:
     return target
 
 
-def _fill(part: Part, kb: KnowledgeBase, crew: Crew) -> Report:
+def _fill(part: Part, kb: KnowledgeBase, crew: Crew, say: Callable[[str], None] | None) -> Report:
     """Bring the unfinished file to as many questions as its plan wants."""
     plan, scarcity = part.plan, Scarcity()
     report = Report(part.kept, statistics=part.statistics)
@@ -130,6 +132,9 @@ def _fill(part: Part, kb: KnowledgeBase, crew: Crew) -> Report:
                 new = part.add(number + plan.shard[1], block.lines)
                 report.kept = part.kept
                 bar.reach(part.kept)
+                if say is not None and bar.left is not None:
+                    say(f"making {plan.count} questions: about {bar.left:.0f} s more")
+                    say = None
                 if scarcity.after(new) and part.kept < plan.count:
                     if not part.kept:
                         part.discard()

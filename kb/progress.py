@@ -2,16 +2,88 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+from collections import deque
+from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
 PATIENCE = 0.7  # seconds before a bar is worth showing
 
+# Seconds, or the share of the time passed where that is more, in which the end that is told goes
+# most of the way to the end that is expected.
+CALM, CALM_SHARE = 5.0, 0.1
+LEAST = 30.0  # seconds that a speed is the mean of, at least
+MOMENT = 0.2  # seconds that belong together: what comes within them is told with what follows
+
+
+class TimeLeft:
+    """What some work will still take, told without jumps.
+
+    Work often comes in bursts, as from several processes: the mean of the last half of the time
+    says more than the last seconds do, and what is told moves towards it bit by bit.
+    """
+
+    def __init__(self, total: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._total, self._clock = total, clock
+        self._points: deque[tuple[float, float]] = deque()
+        self._begin = self._last = self._end = 0.0
+        self._known = False
+
+    def reach(self, done: float) -> None:
+        """Say how much is done in all; what is done at the first call took no time."""
+        now = self._clock()
+        if not self._points:
+            self._begin = self._last = now
+        elif done <= self._points[-1][1] or now - self._points[-1][0] < MOMENT:
+            return
+        self._points.append((now, done))
+        passed = now - self._begin
+        while len(self._points) > 2 and self._points[1][0] <= now - max(LEAST, passed / 2):
+            self._points.popleft()
+        begin, before = self._points[0]
+        if passed < CALM or done <= before:
+            return
+        expected = now + (self._total - done) * (now - begin) / (done - before)
+        if not self._known:
+            self._known, self._end = True, expected
+        else:
+            period = max(CALM, CALM_SHARE * passed)
+            self._end += (expected - self._end) * -math.expm1((self._last - now) / period)
+        self._last = now
+
+    @property
+    def seconds(self) -> float | None:
+        """The seconds left, None where nothing is known yet."""
+        return max(0.0, self._end - self._clock()) if self._known else None
+
+    def __str__(self) -> str:
+        if self.seconds is None:
+            return "-:--:--"
+        minutes, seconds = divmod(round(self.seconds), 60)
+        return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+def column_of(left: TimeLeft) -> Any:
+    """The time left as a column of one of rich's progress bars."""
+    from rich.progress import ProgressColumn, Task
+    from rich.text import Text
+
+    class Left(ProgressColumn):
+        max_refresh = 0.5
+
+        def render(self, task: Task) -> Text:
+            return Text(str(left), style="progress.remaining")
+
+    return Left()
+
 
 class ProgressBar:
     """Shows how far some work is; silent when standard error is not a terminal.
+
+    What `reach` is given first is where the work begins: it took no time.
 
     >>> with ProgressBar("reading", total=3) as bar:
     ...     bar.advance(1)
@@ -22,6 +94,7 @@ class ProgressBar:
         self._shown = sys.stderr.isatty() if shown is None else shown
         self._began = time.monotonic()
         self._done = 0.0
+        self._left = TimeLeft(total or 0.0)
         self._bar: Any = None
         self._task: Any = None
 
@@ -41,17 +114,26 @@ class ProgressBar:
         """Say that this much more is done."""
         self.reach(self._done + amount)
 
+    @property
+    def left(self) -> float | None:
+        """The seconds left, None where nothing is known yet."""
+        return self._left.seconds
+
     def reach(self, done: float) -> None:
         """Say how much is done in all."""
         self._done = done
+        self._left.reach(done)
         if not self._shown or (self._bar is None and time.monotonic() - self._began < PATIENCE):
             return
         if self._bar is None:
             # Imported here: start-up must not pay for a bar that is never drawn.
             from rich.console import Console
-            from rich.progress import Progress
+            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-            self._bar = Progress(console=Console(stderr=True), transient=True)
+            columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
+            if self._total is not None:
+                columns.append(column_of(self._left))
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._bar.start()
             self._task = self._bar.add_task(self._title, total=self._total)
         self._bar.update(self._task, completed=done)

@@ -6,6 +6,8 @@ import sys
 import time
 from typing import Any
 
+from kb.progress import TimeLeft, column_of
+
 
 class Meter:
     """Counts examples; draws a bar on a terminal and is silent elsewhere."""
@@ -15,6 +17,8 @@ class Meter:
         self._done = done
         self._shown = shown and sys.stderr.isatty()
         self._started = time.monotonic()
+        self._left = TimeLeft(total)
+        self._left.reach(done)
         self._loss: float | None = None
         self._accuracy = 0.0
         self._bar: Any = None
@@ -23,11 +27,11 @@ class Meter:
     def __enter__(self) -> Meter:
         if self._shown:
             from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+            from rich.progress import BarColumn, Progress, TextColumn
 
             self._bar = Progress(
                 TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[shown]}"),
-                TimeRemainingColumn(), console=Console(stderr=True), transient=True,
+                column_of(self._left), console=Console(stderr=True), transient=True,
             )  # fmt: skip
             self._bar.start()
             self._task = self._bar.add_task(
@@ -42,6 +46,7 @@ class Meter:
     def advance(self, examples: int, *, loss: float, accuracy: float) -> None:
         """Say that a batch is done; figures are smoothed over about twenty batches."""
         self._done += examples
+        self._left.reach(self._done)
         if self._loss is None:
             self._loss, self._accuracy = loss, accuracy
         self._loss += (loss - self._loss) / 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -166,7 +167,9 @@ def generated(kb: KnowledgeBase, settings: Settings, folder: Path) -> list[Examp
     plan = Plan(settings.kb, settings.questions, settings.seed, options)
     made = folder / "questions.jsonl"
     workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
-    run(plan, made, workers=workers, kb=kb)
+    begin = time.monotonic()
+    run(plan, made, workers=workers, kb=kb, say=lambda text: print(text, flush=True))
+    print(f"questions made in {time.monotonic() - begin:.0f} s", flush=True)
     examples = list(read_examples(made))
     made.unlink()
     return examples
