@@ -55,6 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--execution-guided", action="store_true",
         help="of the beam, take the first program that has exactly one answer",
     )  # fmt: skip
+    parser.add_argument(
+        "--paper", action="store_true", help="show published figures of KQA Pro below one's own"
+    )
     parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
     parser.add_argument(
         "--predictions", type=Path, metavar="FILE",
@@ -100,7 +103,7 @@ def run(arguments: argparse.Namespace) -> int:
         constrained=[False, True] if arguments.both else [not arguments.unconstrained],
         guided=arguments.execution_guided, json_output=arguments.json,
         predictions=arguments.predictions, html=arguments.html, errors=arguments.errors,
-        new_kb=arguments.new_kb, memory=arguments.memory,
+        new_kb=arguments.new_kb, memory=arguments.memory, paper=arguments.paper,
     )  # fmt: skip
     return 0
 
@@ -110,18 +113,19 @@ def score(
     kb: KnowledgeBase | str | None = None, beams: int = 1, constrained: Sequence[bool] = (True,),
     guided: bool = False, json_output: bool = False, predictions: Path | None = None,
     html: Path | None = None, errors: int = ERRORS, new_kb: bool = False,
-    memory: float | None = None,
+    memory: float | None = None, paper: bool = False, brief: bool = False,
 ) -> None:  # fmt: skip
     """Evaluate the best networks of runs, each on its file of examples; print and write it all.
 
-    Each run is decoded in all ways of ``constrained``, side by side. Raises KoplError for runs,
+    Each run is decoded in all ways of ``constrained``, side by side. ``paper``: published figures,
+    too; ``brief``: the first table only. Raises KoplError for runs,
     examples or outputs that are wrong, before anything is computed.
     """
     with torch_is_needed():
         from parsers.report import EvaluationError, write_answers, write_predictions
         from parsers.report_html import write_html
         from parsers.report_runs import check_output, compare
-        from parsers.report_tables import print_report
+        from parsers.report_text import text_of
         from parsers.scoring_confidence import Decoding
     folders = [runs] if isinstance(runs, Path) else list(runs)
     files = [data] if isinstance(data, Path) else list(data)
@@ -150,4 +154,4 @@ def score(
     if json_output:
         print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:
-        print_report(comparison)
+        print(text_of(comparison, paper=paper, brief=brief), end="")

@@ -1,12 +1,10 @@
-"""An evaluation as tables for people: a terminal's, or tab-separated lines with headings."""
+"""An evaluation as tables of texts, with all that is known of each figure."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from kopl.cli.common import print_table
 from parsers.evaluation import SHARES, Table
 from parsers.report import Comparison, Scored
 from parsers.report_paper import PUBLISHED, Published
@@ -141,15 +139,3 @@ def footnotes(comparison: Comparison) -> list[str]:
     if len(comparison.runs) > 1:
         found.append(f"differences: {DIFFERENCE_INTERVAL}; {DIFFERENCE_TEST}")
     return found
-
-
-def print_report(comparison: Comparison) -> None:
-    """Print all tables on standard output and the footnotes behind them."""
-    for sheet in sheets(comparison):
-        if not sys.stdout.isatty():  # there print_table leaves the headings out
-            print("\t".join(sheet.headings))
-        print_table(sheet.headings, sheet.rows)
-        if not sys.stdout.isatty():
-            print()
-    for note in footnotes(comparison):
-        print(note)

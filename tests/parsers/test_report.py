@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -18,7 +19,8 @@ from parsers.languages import KoplLanguage
 from parsers.report import Comparison, Scored, same_questions, write_predictions
 from parsers.report_html import departures, worst_errors, write_html
 from parsers.report_paper import PUBLISHED, TABLE_5
-from parsers.report_tables import footnotes, print_report, sheets
+from parsers.report_tables import footnotes, sheets
+from parsers.report_text import text_of
 from parsers.scoring_confidence import Decoding, Temperature
 from tests.parsers.test_evaluation import AREA, CAPITAL, COUNT, COUNTRIES, VERIFY, Told
 
@@ -85,21 +87,41 @@ def test_the_published_rows() -> None:
         assert all(0 <= figure <= 100 for figure in figures)
 
 
-def test_tables(comparison: Comparison, capsys: pytest.CaptureFixture[str]) -> None:
+def test_tables(comparison: Comparison) -> None:
     for sheet in sheets(comparison):
         assert all(len(row) == len(sheet.headings) for row in sheet.rows)
-    print_report(comparison)
-    shown = capsys.readouterr().out
-    assert "execution accuracy by skill, %\toverall\tmulti-hop" in shown
-    assert "runs/a\t50.00\t50.00\t–\t–\t–\t0.00\t0.00\t50.00" in shown
-    assert "RNN KoPL (paper, KQA Pro)\t43.85" in shown
-    assert "PER-KBQA (later work, KQA Pro)\t93.82\t–" in shown
-    assert "did not type\t1\t0" in shown
-    assert "\t+25.00\t" in shown and "Newcombe" in shown
-    assert "types\t75.00 (30.1 to 95.4)\t100.00 (51.0 to 100.0)" in shown
+    rows = [row for sheet in sheets(comparison) for row in sheet.rows]
+    assert any(row[0].startswith("RNN KoPL (paper") and row[1] == "43.85" for row in rows)
+    assert ("types", "75.00 (30.1 to 95.4)", "100.00 (51.0 to 100.0)") in rows
     alone = Comparison("data", comparison.runs[:1])
     assert not any("difference" in sheet.headings[0] for sheet in sheets(alone))
     assert footnotes(alone) == [f"runs/a: remark {EVIL}"]
+
+
+@pytest.mark.parametrize("brief", [True, False])
+@pytest.mark.parametrize("paper", [True, False])
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_text_fits_80_columns(
+    comparison: Comparison, brief: bool, paper: bool, count: int
+) -> None:
+    """One's own figures first, the published ones only where they are asked for."""
+    runs = [replace(comparison.runs[n % 2], name=f"runs/{n}") for n in range(count)]
+    shown = text_of(Comparison("data", runs), brief=brief, paper=paper)
+    lines = shown.splitlines()
+    assert max(map(len, lines)) <= 80
+    if count == 1:
+        assert lines[0].startswith("runs/0: 50.00 % of 4 questions right (95 %: 15.0 to 85.0; by")
+    else:
+        assert lines[0].startswith("A  runs/0: 50.00 % of 4 questions right")
+        assert "B less A" in shown and "+25.00" in shown and "Newcombe" in shown
+    assert ("RNN KoPL" in shown) == paper == ("PER-KBQA *" in shown)
+    assert ("by hops" in shown) == (paper or not brief)
+    assert any(line.split()[:2] == ["multi-hop", "50.00"] for line in lines)
+    assert any(line.split()[:4] == ["did", "not", "type", "1"] for line in lines)
+    assert "expected calibration error 13.21 %" in shown
+    if paper:
+        row = next(line for line in lines if line.startswith("RNN KoPL "))
+        assert row.split()[2:4] == ["43.85", "37.71"]
 
 
 def test_predictions(comparison: Comparison, tmp_path: Path) -> None:
