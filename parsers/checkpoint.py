@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_model, save_model
 from torch import nn
 
-from kb import KnowledgeBase
-from kb.errors import KoplError, WriteError
+from kb import KnowledgeBase, load
+from kb.errors import KoplError, ReadError, WriteError
 from kb.stream import writing
 from kopl.example import Example
 from parsers.models import class_of
@@ -63,17 +63,49 @@ class Description:
     def of(cls, model: Model, train: list[Example]) -> Description:
         """The description of a new run."""
         answers = {example.answer for example in train if example.answer is not None}
-        return cls(model.state(), model.settings.kb, model.kb.fingerprint, sorted(answers))
+        kb = lasting(model.settings.kb)
+        return cls(model.state(), kb, model.kb.fingerprint, sorted(answers))
+
+
+def lasting(kb: str) -> str:
+    """A knowledge base's place as it is called from any folder: a file's from the root on."""
+    return str(Path(kb).resolve()) if kb != "world" and Path(kb).exists() else kb
+
+
+def load_own(folder: Path, kb: str, option: str) -> KnowledgeBase:
+    """The knowledge base of a run; raises CheckpointError with the option that names another place.
+
+    ``option`` is what a user gives in front of it.
+    """
+    try:
+        return load(kb)
+    except ReadError as error:
+        if Path(kb).exists():
+            raise
+        raise CheckpointError(
+            f"{folder}: the run's knowledge base is not to be found: {error}; if it moved, say"
+            f" where it is: {option}"
+        ) from None
 
 
 def write_run(folder: Path, model: Model, description: Description) -> None:
     """Begin a run's folder."""
     model.save(folder)
-    with writing(folder / "settings.json") as file:
-        file.write(model.settings.to_json())
+    write_settings(folder, model.settings)
+    write_description(folder, description)
+
+
+def write_description(folder: Path, description: Description) -> None:
+    """Write what a run is about."""
     with writing(folder / "parser.json") as file:
         written = {"format": FORMAT, "mark": description.mark, **vars(description)}
         json.dump(written, file, ensure_ascii=False)
+
+
+def write_settings(folder: Path, settings: Settings) -> None:
+    """Write the settings of a run."""
+    with writing(folder / "settings.json") as file:
+        file.write(settings.to_json())
 
 
 def read_run(folder: Path) -> tuple[Settings, Description]:
@@ -99,14 +131,21 @@ def read_run(folder: Path) -> tuple[Settings, Description]:
 
 
 def restore(
-    folder: Path, kb: KnowledgeBase, *, weights: str | None = "best", new_kb: bool = False
+    folder: Path,
+    kb: KnowledgeBase,
+    *,
+    weights: str | None = "best",
+    new_kb: bool = False,
+    settings: Settings | None = None,
 ) -> Model:
     """The model of a run with its ``best`` or ``last`` weights (None: new ones).
 
-    ``new_kb``: the knowledge base may be another one than that of the training. Raises
-    CheckpointError when the run is damaged or was trained on another knowledge base.
+    ``settings`` stand for those of the run, where they are given. ``new_kb``: the knowledge base
+    may be another one than that of the training. Raises CheckpointError when the run is damaged or
+    was trained on another knowledge base.
     """
-    settings, description = read_run(folder)
+    own, description = read_run(folder)
+    settings = settings or own
     if description.fingerprint == kb.fingerprint:
         return _restored(folder, settings, description, kb, weights)
     if not new_kb:
@@ -161,7 +200,39 @@ def read_weights(network: nn.Module, path: Path) -> None:
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there are no weights yet; the run did not finish") from None
     except (SafetensorError, RuntimeError, OSError) as error:
-        raise CheckpointError(f"{path}: the weights are damaged or do not fit: {error}") from None
+        try:
+            with safe_open(path, "pt") as file:
+                found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, OSError):
+            found = {}
+        reason = found and unfitting(network, found)
+        reason = reason or f"the weights are damaged or do not fit: {' '.join(str(error).split())}"
+        raise CheckpointError(f"{path}: {reason}") from None
+
+
+def unfitting(network: nn.Module, found: Mapping[str, Sequence[int]]) -> str:
+    """What keeps a network from taking weights of these shapes, in a sentence; "" for nothing.
+
+    A file leaves out what shares its memory with another weight.
+    """
+    own = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
+    told = [
+        f"{name} is {_shape(found[name])} there, but {_shape(shape)} in the network"
+        for name, shape in own.items()
+        if name in found and tuple(found[name]) != shape
+    ]
+    told += [f"{name} is no weight of the network" for name in found if name not in own]
+    if not told:
+        return ""
+    more = f" (and {len(told) - 1} more such differences)" if len(told) > 1 else ""
+    return (
+        f"the weights are those of another network: {told[0]}{more}; they belong to other settings"
+        " or another vocabulary. Put back what the run was trained with, or train it again"
+    )
+
+
+def _shape(sizes: Sequence[int]) -> str:
+    return "×".join(map(str, sizes)) or "a number"
 
 
 def write_state(state: dict[str, Any], path: Path) -> None:

@@ -12,7 +12,7 @@ import argparse
 import time
 from pathlib import Path
 
-from kb import load
+from kb import KnowledgeBase, load
 from kb.conflict import refuse_others
 from kb.errors import KoplError
 from kopl.example import read_examples
@@ -22,6 +22,7 @@ from parsers.settings import (
     Settings,
     configs_folder,
     find_config,
+    pairs_of,
     read_settings,
     shipped_configs,
 )
@@ -42,34 +43,39 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the settings, prepare the data, train, evaluate: 0, or 130 when a signal stopped it."""
-    if arguments.resume and (arguments.config or arguments.set):
-        raise KoplError(
-            "--resume goes on with the settings of the run; leave out --config and --set"
-        )
+    if arguments.resume and arguments.config:
+        raise KoplError("--resume goes on with the settings of the run; leave out --config")
     refuse_others("generation")  # from which the questions come
     with torch_is_needed():
         import torch
 
         from parsers import questions, training
-        from parsers.checkpoint import read_run
+        from parsers.budget import Clock
+        from parsers.checkpoint import lasting, load_own, read_run
         from parsers.recombination import recombined
         from parsers.world import World
 
     begin = time.monotonic()
     if arguments.resume:
         folder = arguments.resume
-        settings = read_run(folder)[0]
+        settings = training.resumed(read_run(folder)[0], pairs_of(arguments.set))
     else:
         name = arguments.config
         config = configs_folder() / "default.yaml" if name is None else find_config(name)
         settings = read_settings(config, arguments.set)
+    # The run is to be found, and to go on, from any folder.
+    settings = settings.changed({"kb": lasting(settings.kb)})
     torch.set_num_threads(settings.threads)
     world = World.of(settings)
+    clock = Clock(world.device, settings.threads)
     try:
         if not arguments.resume:
             questions.check(settings)
             training.check(settings)
-        kb = load(settings.kb)
+        if arguments.resume:
+            kb = load_own(folder, settings.kb, "--set kb=KB")
+        else:
+            kb = load(settings.kb)
         if not arguments.resume:
             folder = world.first(lambda: free_folder(Path(settings.output)))
             world.say(f"run: {folder}")
@@ -77,27 +83,53 @@ def run(arguments: argparse.Namespace) -> int:
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
+        scored = questions_after(folder, len(valid))
         valid = list(settings.training.choosing(valid))
         if wanted := round(settings.training.recombined * len(train)):
             longer = list(recombined(train, wanted, settings.seed))
             world.say(f"recombined: {len(longer)} questions made of the training part")
             train += longer
         if arguments.resume:
-            trainer = training.go_on(folder, kb, train, valid, world)
+            trainer = training.go_on(folder, kb, train, valid, world, clock, scored, settings)
         else:
-            trainer = training.begin(folder, settings, kb, train, valid, world)
+            trainer = training.begin(folder, settings, kb, train, valid, world, clock, scored)
         finished = trainer.run()
     finally:
         world.close()
     if finished and world.main:
         print(_chosen(folder, settings, len(valid)))
+        if trainer.scoring:
+            print(trainer.scoring, flush=True)
         ways = ("unconstrained", "constrained") if settings.decoding == "both" else ()
         score(
-            folder, folder / "test.jsonl", kb=kb,
+            folder, folder / "test.jsonl", kb=kb, brief=True,
             constrained=[way == "constrained" for way in ways or (settings.decoding,)],
         )  # fmt: skip
+        calibrate_for_asking(folder, kb)
         print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
+        if trainer.stopped:
+            print(
+                f"{trainer.stopped}; go on: kopl train --resume {folder} --set training.minutes=0"
+            )
     return 0 if finished else 130
+
+
+def questions_after(folder: Path, validation: int) -> int:
+    """What is predicted after a training, as so many questions of a greedy search."""
+    from parsers.scoring_confidence import ASKING, ASKING_COST, MOST
+
+    with open(folder / "test.jsonl", "rb") as file:
+        tested = sum(1 for _ in file)
+    return tested + min(MOST, validation) + ASKING_COST * min(ASKING, validation)
+
+
+def calibrate_for_asking(folder: Path, kb: KnowledgeBase) -> None:
+    """Fit the temperature of what ``kopl ask`` does, which takes the best of a beam that runs."""
+    from parsers.parser import BEAMS, Parser
+    from parsers.report_runs import calibrate
+    from parsers.scoring_confidence import ASKING, Decoding
+
+    calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), ASKING)
 
 
 def free_folder(wanted: Path) -> Path:

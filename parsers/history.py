@@ -15,7 +15,7 @@ from kb.stream import read_text, writing
 from parsers.optimizing import Step
 from parsers.settings import Settings
 
-EPOCHS, STEPS = "history.jsonl", "steps.jsonl"
+EPOCHS, STEPS, PLANS = "history.jsonl", "steps.jsonl", "schedule.jsonl"
 
 # Steps that one line of `STEPS` is the mean of.
 EVERY = 20
@@ -40,17 +40,20 @@ class History:
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        self._flush()
+        self.flush()
         if self.main and self.settings.plots:
             self._draw()
         for _, close in self._trackers:
             close()
 
-    def cut(self, epochs: int, steps: int) -> None:
-        """Forget what is later than the saved state, which would be told twice."""
+    def cut(self, steps: int) -> None:
+        """Forget what is later than the saved state, which would be told twice.
+
+        Plans of later steps stay: they are followed again.
+        """
         if not self.main:
             return
-        kept = [r for r in read_history(self.folder) if r["epoch"] <= epochs]
+        kept = [r for r in read_history(self.folder) if r["step"] <= steps]
         _write(self.folder / EPOCHS, kept)
         _write(self.folder / STEPS, [r for r in read_steps(self.folder) if r["step"] <= steps])
 
@@ -59,9 +62,15 @@ class History:
         self._steps.append(step)
         self._number = number
         if len(self._steps) >= EVERY:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def plan(self, step: int, left: int) -> None:
+        """Note how many steps are planned behind one."""
+        if self.main:
+            _append(self.folder / PLANS, {"step": step, "left": left})
+
+    def flush(self) -> None:
+        """Write the steps that were noted."""
         steps, self._steps = self._steps, []
         if not steps or not self.main:
             return
@@ -76,7 +85,7 @@ class History:
 
     def epoch(self, record: dict[str, Any]) -> None:
         """Note an epoch."""
-        self._flush()
+        self.flush()
         if not self.main:
             return
         _append(self.folder / EPOCHS, {**record, "step": self._number})
@@ -117,6 +126,14 @@ def read_steps(folder: Path) -> list[dict[str, Any]]:
     Raises ReadError for a record that lacks what a training writes.
     """
     return _read(folder / STEPS, ("step", "loss", "accuracy", "rate"))
+
+
+def read_plans(folder: Path) -> dict[int, int]:
+    """The steps that were planned behind some of the steps; of the last plan made there.
+
+    Raises ReadError for a record that lacks what a training writes.
+    """
+    return {r["step"]: r["left"] for r in _read(folder / PLANS, ("step", "left"))}
 
 
 def _read(path: Path, needed: Sequence[str]) -> list[dict[str, Any]]:

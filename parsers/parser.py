@@ -9,7 +9,7 @@ from kb import KnowledgeBase, load
 from kb.errors import KoplError
 from kopl.executor import Denoted
 from kopl.program import Call
-from parsers.checkpoint import Description, read_run, restore
+from parsers.checkpoint import Description, load_own, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.models.base import Model
 from parsers.prediction import Prediction
@@ -96,7 +96,7 @@ class Parser:
         folder = Path(run)
         _, description = read_run(folder)
         if kb is None:
-            kb = description.kb
+            kb = load_own(folder, description.kb, "--kb KB")
         if not isinstance(kb, KnowledgeBase):
             kb = load(kb)
         model = restore(folder, kb, new_kb=new_kb)

@@ -20,6 +20,7 @@ from parsers.questions import sources
 from parsers.report import Comparison, EvaluationError, Scored, same_questions
 from parsers.report_html import Shown, worst_errors
 from parsers.scoring_confidence import (
+    MOST,
     Decoding,
     Temperature,
     fit,
@@ -65,7 +66,7 @@ def score_run(
 ) -> Scored:
     """The report of a run on some examples, with its temperature, which is fitted if need be."""
     parts = parser.model.parts = Parts()
-    temperature, remarks = _temperature(folder, parser, examples, decoding)
+    temperature, remarks = calibrate(folder, parser, decoding, examples=examples)
     with ProgressBar(f"evaluating {folder}", len(examples)) as bar:
         report = evaluate(
             parser.model, examples, parser.description.answers, bar.advance,
@@ -98,17 +99,22 @@ def _seen(folder: Path, report: Report) -> list[str]:
     ]
 
 
-def _temperature(
-    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding
-) -> tuple[Temperature | None, list[str]]:
-    """The temperature stored with a run, or a new one; and what is to be said about it."""
+def calibrate(
+    folder: Path, parser: Parser, decoding: Decoding, most: int = MOST,
+    examples: Sequence[Asked] = (),
+) -> tuple[Temperature | None, list[str]]:  # fmt: skip
+    """The temperature stored with a run, or a new one; and what is to be said about it.
+
+    A new one is fitted on at most so many validation questions, and stored. ``examples`` are those
+    that it is to be used on.
+    """
     found = read_temperature(folder, decoding.kind)
     if parser.is_moved:
         calibrated = "calibrated on that one" if found else "not calibrated"
         return found, [f"trained on another knowledge base; confidences are {calibrated}"]
     remarks = []
     try:
-        valid = validation_questions(folder)
+        valid = validation_questions(folder)[:most]
         if found is None:
             with ProgressBar(f"calibrating {folder}", len(valid)) as bar:
                 found = fit(parser.model, valid, decoding, bar.advance)

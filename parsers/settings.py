@@ -132,25 +132,29 @@ class TrainingSettings(_Checked):
     """How a network is trained; the defaults differ by model (`DEFAULTS`).
 
     ``batch`` counts the examples of one step of the optimizer, over all processes; ``part`` splits
-    them into parts that fit into memory (0: whole), which changes no result. ``minutes``: after the
-    first, no epoch begins that would end later, as those before went (0: no limit); a run that time
-    stops depends on the machine. ``warm_up`` is a number of steps, or below 1 a share of all.
-    ``schedule``: after the warm-up the learning rate falls linearly to ``floor`` of it (linear),
-    falls from the first step on (slope), stays (constant), or falls to a tenth after each of the
-    epochs that ``drops`` names, as in 5,50 (steps). ``new_learning_rate`` is for parameters that a
-    pretrained model does not bring (0: the same). ``decay`` says what weight decay falls on: all
-    parameters, or only matrices, which spares biases and norms. ``recombined``: so many questions
-    for each one of the training part are made of two or three others, to learn longer programs
-    (`parsers.recombination`). ``validation`` counts the questions that choose the best epoch, the
-    first of their part (0: all). ``metric`` chooses it: by answers, or by programs that are the
-    same up to order (for a knowledge base that states too little to answer). ``precision``: tf32
-    and bfloat16 are quicker on devices that have them.
+    them into parts that fit into memory (0: whole), which changes no result. ``minutes`` is what
+    the whole command may take, with the making of questions and the scoring (0: no limit), in
+    processor time where a processor trains: where not all epochs fit, the learning rate ends its
+    way as the time ends; such a run depends on the machine. Training and scoring get half of it in
+    any case. ``checkpoint``: after so many minutes the training is saved, to go on from in the
+    middle of an epoch (0: only after epochs). ``warm_up`` is a number of steps, or below 1 a share
+    of all. ``schedule``: after the warm-up the learning rate falls linearly to ``floor`` of it
+    (linear), falls from the first step on (slope), stays (constant), or falls to a tenth after each
+    of the epochs that ``drops`` names, as in 5,50 (steps). ``new_learning_rate`` is for parameters
+    that a pretrained model does not bring (0: the same). ``decay`` says what weight decay falls on:
+    all parameters, or only matrices, which spares biases and norms. ``recombined``: so many
+    questions for each one of the training part are made of two or three others, to learn longer
+    programs (`parsers.recombination`). ``validation`` counts the questions that choose the best
+    epoch, the first of their part (0: all). ``metric`` chooses it: by answers, or by programs that
+    are the same up to order (for a knowledge base that states too little to answer). ``precision``:
+    tf32 and bfloat16 are quicker on devices that have them.
     """
 
     batch: int = 64
     part: int = 0
     epochs: int = 8
     minutes: float = 0.0
+    checkpoint: float = 10.0
     optimizer: str = "adam"
     learning_rate: float = 2e-3
     new_learning_rate: float = 0.0
@@ -168,7 +172,7 @@ class TrainingSettings(_Checked):
     compile: bool = False
 
     _LEAST: ClassVar = {
-        "batch": 1, "part": 0, "epochs": 1, "minutes": 0, "learning_rate": 0,
+        "batch": 1, "part": 0, "epochs": 1, "minutes": 0, "checkpoint": 0, "learning_rate": 0,
         "new_learning_rate": 0, "weight_decay": 0, "gradient_norm": 0, "warm_up": 0, "floor": 0,
         "validation": 0, "recombined": 0,
     }  # fmt: skip
@@ -426,12 +430,7 @@ def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
     another. Raises SettingsError that names the file or pair.
     """
     written = {} if config is None else _read_yaml(config)
-    changes = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals:
-            raise SettingsError(f"--set takes key=value, not {pair!r}")
-        changes[name.strip()] = value.strip()
+    changes = pairs_of(pairs)
     model = changes.get("model", written.get("model", Settings.model))
     settings = Settings.of(model)
     try:
@@ -443,6 +442,17 @@ def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
     if settings.data and "kb" not in changes and own.is_file():
         return dataclasses.replace(settings, kb=str(own))
     return settings
+
+
+def pairs_of(pairs: Iterable[str]) -> dict[str, str]:
+    """The settings that ``key=value`` texts name; raises SettingsError for another text."""
+    changes = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals:
+            raise SettingsError(f"--set takes key=value, not {pair!r}")
+        changes[name.strip()] = value.strip()
+    return changes
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

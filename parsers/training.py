@@ -8,7 +8,7 @@ import hashlib
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,24 +20,30 @@ import torch
 
 from kb import KnowledgeBase
 from kopl.example import Example
+from parsers import budget
+from parsers.budget import Clock, Pace, Work
 from parsers.checkpoint import (
     CheckpointError,
     Description,
+    lasting,
     read_run,
     read_state,
     restore,
+    unfitting,
+    write_description,
     write_run,
+    write_settings,
     write_state,
     write_weights,
 )
 from parsers.evaluation import evaluate
-from parsers.history import History, check_trackers
+from parsers.history import PLANS, History, check_trackers, read_plans
 from parsers.memory import is_out_of_memory
 from parsers.meter import Meter
 from parsers.models import class_of
-from parsers.models.base import Item, Model, batches
+from parsers.models.base import Item, Model, NotFiniteError, batches
 from parsers.optimizing import Optimizer, Step, TrainingError
-from parsers.settings import Settings, flat
+from parsers.settings import Settings, SettingsError, flat
 from parsers.transfer import check_start, start_from
 from parsers.world import World
 
@@ -53,12 +59,24 @@ class Progress:
     best: float = -1.0
     loss: float = 0.0
     accuracy: float = 0.0
+    # Of a training that is to end with its time: the limit in minutes that it was planned for, the
+    # seconds before the first step, those of a predicted question, the share of the schedule that
+    # is done, and the steps that are planned (-1: all, and the schedule goes by the steps).
+    minutes: float = 0.0
+    prepared: float = 0.0
+    question: float = 0.0
+    share: float = 0.0
+    left: int = -1
+    look: float = 0.0  # the seconds after which the plan is looked at again
 
     def __post_init__(self) -> None:
         """Raise ValueError for what no training counts, which only a damaged file has."""
         for name, value in vars(self).items():
-            counted = name in ("epoch", "batch", "step")
-            if not isinstance(value, int if counted else int | float) or (counted and value < 0):
+            counted = name in ("epoch", "batch", "step", "left")
+            least = -1 if name == "left" else 0
+            if not isinstance(value, int if counted else int | float) or (
+                counted and value < least
+            ):
                 raise ValueError(f"the progress has the {name} {value!r}")
 
 
@@ -67,7 +85,7 @@ class Progress:
 # checked by what they say; `training.part` is to be lowered when the memory is not enough.
 MAY_CHANGE = frozenset(
     ["kb", "output", "device", "memory", "threads", "plots", "tensorboard", "wandb",
-     "training.epochs", "training.minutes", "training.part"]
+     "training.epochs", "training.minutes", "training.checkpoint", "training.part"]
 )  # fmt: skip
 
 
@@ -78,17 +96,26 @@ def kept(settings: Settings) -> dict[str, Any]:
 
 
 class Trainer:
-    """Trains one model; `run` goes on until the end, a signal or the time limit."""
+    """Trains one model; `run` goes on until the end, a signal or the time limit.
+
+    ``clock`` counts the work of the command from its begin on; ``scored`` questions are to be
+    predicted after the training, in the same time.
+    """
 
     def __init__(
         self, folder: Path, model: Model, world: World, train: Sequence[Item],
-        valid: Sequence[Example],
+        valid: Sequence[Example], clock: Clock | None = None, scored: int = 0,
     ) -> None:  # fmt: skip
         self.folder, self.model, self.world = folder, model, world
         self.settings = model.settings
-        self.train, self.valid = train, valid
+        self.train, self.valid, self.scored = train, valid, scored
         self.optimizer = Optimizer(model, world)
+        self.clock = clock or Clock(world.device, self.settings.threads)
         self.progress = Progress()
+        self._pace = Pace()
+        self._plans: dict[int, int] = {}
+        self._before = 0.0  # seconds of the trainings that this one goes on with
+        self._saved = time.monotonic()
         self._stop = False
 
     @cached_property
@@ -112,9 +139,8 @@ class Trainer:
         try:
             self.model.network.load_state_dict(state["network"])
             self.optimizer.optimizer.load_state_dict(state["optimizer"])
-            randoms = state["random"]
-            _set_random(randoms[self.world.rank % len(randoms)], self.world.device)
             self.progress = Progress(**state["progress"])
+            self._before = float(self.progress.seconds)
         except (
             ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError,
         ) as error:  # fmt: skip
@@ -129,33 +155,59 @@ class Trainer:
 
         Raises TrainingError when the loss is no number or the memory is not enough.
         """
-        begin = time.monotonic() - self.progress.seconds
-        training = self.settings.training
+        progress, training = self.progress, self.settings.training
+        if not progress.step:
+            progress.prepared = self._seconds()
+        if progress.minutes != training.minutes:  # with another limit, the schedule is another one
+            progress.minutes, progress.left = training.minutes, -1
+            if self.world.main:
+                (self.folder / PLANS).unlink(missing_ok=True)
+        self._plans = self.world.first(lambda: read_plans(self.folder))
         with self._signals(), History(self.folder, self.settings, self.world.main) as history:
-            history.cut(self.progress.epoch, self.progress.step)
-            while self.progress.epoch < training.epochs and not self._stop:
-                self._epoch(begin, history)
-                if self.progress.epoch < training.epochs and self._takes_too_long(begin):
-                    self.world.say(
-                        f"stopped, as another epoch would end after {training.minutes:g} minutes"
-                    )
-                    break
+            history.cut(progress.step)
+            while self.progress.epoch < training.epochs and not self._stop and self.progress.left:
+                self._epoch(history)
         if self.interrupted:
             self.world.say(f"interrupted; go on with --resume {self.folder}")
         return not self.interrupted
-
-    def _takes_too_long(self, begin: float) -> bool:
-        """Whether another epoch, as long as those before, would end after the minutes."""
-        done = self.progress.epoch
-        limit = self.settings.training.minutes * 60
-        return self.world.any(0 < limit < (time.monotonic() - begin) / max(1, done) * (done + 1))
 
     @property
     def interrupted(self) -> bool:
         """Whether a signal stopped the training before its end."""
         return self._stop and self.progress.epoch < self.settings.training.epochs
 
-    def _epoch(self, begin: float, history: History) -> None:
+    @property
+    def epochs(self) -> float:
+        """The epochs that are done, the last one perhaps in part."""
+        return self.progress.epoch + self.progress.batch / self._batches
+
+    @property
+    def stopped(self) -> str:
+        """What to tell of a training that its time ended before its epochs did; else ""."""
+        training = self.settings.training
+        if self.interrupted or self.progress.epoch >= training.epochs:
+            return ""
+        return (
+            f"stopped after {self.epochs:.3g} of {training.epochs} epochs by training.minutes"
+            f" ({training.minutes:g})"
+        )
+
+    @property
+    def scoring(self) -> str:
+        """What is to follow and how long it takes; "" where nothing is to be scored."""
+        if not self.scored:
+            return ""
+        return f"scoring and calibrating: {_duration(self.scored * self.progress.question)}"
+
+    @property
+    def _batches(self) -> int:
+        return -(-len(self.train) // self.settings.training.batch)
+
+    def _seconds(self) -> float:
+        """The work since the begin, with that of the trainings before."""
+        return self._before + self.clock.seconds()
+
+    def _epoch(self, history: History) -> None:
         progress, training = self.progress, self.settings.training
         random = Random(f"{self.settings.seed}/{progress.epoch}")
         parts = batches(self.train, training.batch, random)
@@ -163,50 +215,145 @@ class Trainer:
         self.model.network.train()
         title = f"epoch {progress.epoch + 1}/{training.epochs}"
         done_before = sum(map(len, parts[: progress.batch]))
+        self._pace.begin(self.clock.seconds())
         with Meter(title, len(self.train), done_before, shown=self.world.main) as meter:
             for items in parts[progress.batch :]:
                 done = progress.epoch * len(parts) + progress.batch
-                step = self.step(items, done, total)
+                bound = progress.left >= 0
+                step = self.step(items, done, total, progress.share * total if bound else None)
                 progress.batch, progress.step = progress.batch + 1, done + 1
                 progress.loss += step.loss
                 progress.accuracy += step.accuracy * len(items)
                 meter.advance(len(items), loss=step.loss, accuracy=step.accuracy)
                 history.step(progress.step, step)
-                self._stop = self.world.any(self._stop)
-                if self._stop and progress.batch < len(parts):
-                    progress.seconds = time.monotonic() - begin
+                self._pace.step(self.clock.seconds())
+                save, planned = self._agree(len(parts), total)
+                self._plan(planned, history, total)
+                if progress.step == budget.EVERY:
+                    self._foretell(len(parts), total)
+                ended = self._stop or not progress.left
+                if ended and progress.batch < len(parts):
+                    break
+                if save and progress.batch < len(parts):
+                    history.flush()
                     self._save()
-                    return
             speed = meter.speed
-        self._validate(begin, len(parts), speed, history)
+        if self._stop and progress.batch < len(parts):
+            self._save()
+        else:
+            self._validate(speed, history)
 
-    def step(self, items: Sequence[Item], done: int, total: int) -> Step:
+    def step(
+        self, items: Sequence[Item], done: int, total: int, reached: float | None = None
+    ) -> Step:
         """One step of the optimizer on a batch."""
-        return self.optimizer.step(items, done, total)
+        return self.optimizer.step(items, done, total, reached)
 
-    def _validate(self, begin: float, count: int, speed: float, history: History) -> None:
+    # --- the time ------------------------------------------------------------------------------
+
+    def _agree(self, epoch: int, total: int) -> tuple[bool, int]:
+        """Whether to save and the steps to plan (-1: as before), as the first process finds.
+
+        A signal to any process stops all.
+        """
+        save, planned = False, -1
+        if self.world.main:
+            every = self.settings.training.checkpoint * 60
+            save = 0 < every < time.monotonic() - self._saved
+            planned = self._planned(epoch, total)
+        stop, saving, steps = self.world.totals(self._stop, save, planned if self.world.main else 0)
+        self._stop = stop > 0
+        return saving > 0, int(steps)
+
+    def _planned(self, epoch: int, total: int) -> int:
+        """How many steps are to follow, -1 where the plan is not to be looked at now."""
+        progress = self.progress
+        limit = progress.minutes * 60
+        if progress.step in self._plans:
+            progress.look = self._seconds() + budget.BEGIN * limit
+            return self._plans[progress.step]
+        if not limit or progress.step < max(self._plans, default=0):
+            return -1
+        used, pause = self._seconds(), budget.BEGIN * limit
+        limit = max(limit, progress.prepared + limit / 2)
+        if progress.step % budget.EVERY and progress.left and used < progress.look:
+            return -1
+        if progress.step < budget.EVERY and used - progress.prepared < pause:
+            return -1
+        progress.look = used + pause
+        work = Work(
+            total - progress.step, epoch, self.settings.training.batch, len(self.valid), self.scored
+        )
+        return work.fitting(limit - used, self._pace.seconds, progress.question)
+
+    def _plan(self, planned: int, history: History, total: int) -> None:
+        """Go on along the schedule by the step just made, then by another plan, if there is one.
+
+        The schedule goes by steps until they do not all fit; from then on what is left of it is
+        spread over the steps that do.
+        """
+        progress = self.progress
+        if progress.left >= 0:
+            progress.share += (1 - progress.share) / max(1, progress.left)
+            progress.left = max(0, progress.left - 1)
+        if planned < 0 or (progress.left < 0 and planned == total - progress.step):
+            return
+        if progress.left < 0:
+            progress.share = progress.step / total
+            self.world.say(
+                f"{(progress.step + planned) * self.settings.training.epochs / total:.2g} of"
+                f" {self.settings.training.epochs} epochs fit into training.minutes"
+                f" ({progress.minutes:g}); the learning rate falls to its end in that time"
+            )
+        progress.left = planned
+        if progress.step not in self._plans:
+            history.plan(progress.step, planned)
+
+    def _foretell(self, epoch: int, total: int) -> None:
+        """Say what the training will take, as its first steps went."""
+        if self.progress.left < 0:
+            step = self._pace.seconds
+            validation = budget.GUESS * step / self.settings.training.batch * len(self.valid)
+            minutes = ((total - budget.EVERY) * (step + validation / epoch)) / 60
+            self.world.say(f"training: {_duration(60 * minutes)} on this machine")
+
+    # --- after an epoch ------------------------------------------------------------------------
+
+    def _validate(self, speed: float, history: History) -> None:
+        """Score the weights, keep the best, save; also in an epoch that the time has cut off."""
         progress, training = self.progress, self.settings.training
-        with self.world.precise():
-            report = evaluate(
-                self.model, self.world.share(self.valid), (),
-                constrained=self.settings.decoding == "constrained",
-            )  # fmt: skip
+        begin = self.clock.seconds()
+        try:
+            with self.world.precise():
+                report = evaluate(
+                    self.model, self.world.share(self.valid), (),
+                    constrained=self.settings.decoding == "constrained",
+                )  # fmt: skip
+        except NotFiniteError as error:
+            raise TrainingError(f"validation after batch {progress.step}: {error}") from None
+        if report.judged:
+            progress.question = (self.clock.seconds() - begin) / len(self.valid)
         by_program = training.metric == "program"
         right, asked = self.world.totals(
             sum(one.same_form if by_program else one.right for one in report.judged),
             len(report.judged),
         )
         share = right / asked if asked else 0.0
+        whole = progress.batch >= self._batches
+        seen = min(len(self.train), progress.batch * training.batch)
         record = {
-            "epoch": progress.epoch + 1, "loss": progress.loss / count,
-            "accuracy": progress.accuracy / max(1, len(self.train)), "validation": share,
-            "examples a second": round(speed, 1), "seconds": round(time.monotonic() - begin, 1),
+            "epoch": progress.epoch + 1 if whole else round(self.epochs, 3),
+            "loss": progress.loss / max(1, progress.batch),
+            "accuracy": progress.accuracy / max(1, seen), "validation": share,
+            "examples a second": round(speed, 1),
+            "seconds": round(self._seconds() - progress.prepared, 1),
         }  # fmt: skip
         better = share >= progress.best  # of equals the later one: it saw more
-        self.progress = Progress(
-            progress.epoch + 1, 0, progress.step, time.monotonic() - begin,
-            share if better else progress.best,
-        )  # fmt: skip
+        if better:
+            progress.best = share
+        if whole:
+            progress.epoch, progress.batch = progress.epoch + 1, 0
+            progress.loss = progress.accuracy = 0.0
         if better and self.world.main:
             write_weights(self.model.network, self.folder / "best.safetensors")
         self._save()
@@ -220,14 +367,14 @@ class Trainer:
         )
 
     def _save(self) -> None:
-        randoms = self.world.gathered(_random(self.world.device))
+        self._saved = time.monotonic()
+        self.progress.seconds = self._seconds()
         if not self.world.main:
             return
         write_weights(self.model.network, self.folder / "last.safetensors")
         state = {
             "network": self.model.network.state_dict(),
             "optimizer": self.optimizer.optimizer.state_dict(),
-            "random": randoms,
             "progress": vars(self.progress),
             "questions": self.questions_mark,
             "settings": kept(self.settings),
@@ -256,18 +403,12 @@ class Trainer:
                 signal.signal(number, handler)
 
 
-def _random(device: torch.device) -> dict[str, torch.Tensor]:
-    """The state of the generators that a network draws from (dropout)."""
-    states = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        states["cuda"] = torch.cuda.get_rng_state(device)
-    return states
-
-
-def _set_random(states: dict[str, torch.Tensor], device: torch.device) -> None:
-    torch.set_rng_state(states["cpu"])
-    if device.type == "cuda" and "cuda" in states:
-        torch.cuda.set_rng_state(states["cuda"], device)
+def _duration(seconds: float) -> str:
+    """Some seconds in words, as exact as an estimate is."""
+    if seconds < 100:
+        return f"about {seconds:.0f} s"
+    hours = seconds / 3600
+    return f"about {seconds / 60:.0f} minutes" if hours < 2 else f"about {hours:.1f} hours"
 
 
 def seeded(settings: Settings, world: World) -> None:
@@ -282,9 +423,10 @@ def seeded(settings: Settings, world: World) -> None:
 
 def begin(
     folder: Path, settings: Settings, kb: KnowledgeBase, train: Sequence[Example],
-    valid: Sequence[Example], world: World | None = None,
+    valid: Sequence[Example], world: World | None = None, clock: Clock | None = None,
+    scored: int = 0,
 ) -> Trainer:  # fmt: skip
-    """A trainer with a new run in an empty or new folder."""
+    """A trainer with a new run in an empty or new folder; the last two as of `Trainer`."""
     world = world or World.of(settings)
     seeded(settings, world)
     with _too_large_explained():
@@ -303,22 +445,23 @@ def begin(
     if settings.start_from:
         world.say(start_from(model, Path(settings.start_from), kb))
     world.first(lambda: write_run(folder, model, Description.of(model, list(train))))
-    # Processes draw the same weights, but each its own dropout.
-    torch.manual_seed(settings.seed + world.rank)
     with _too_large_explained():
-        return Trainer(folder, model, world, items, valid)
+        return Trainer(folder, model, world, items, valid, clock, scored)
 
 
 def go_on(
     folder: Path, kb: KnowledgeBase, train: Sequence[Example], valid: Sequence[Example],
-    world: World | None = None,
+    world: World | None = None, clock: Clock | None = None, scored: int = 0,
+    settings: Settings | None = None,
 ) -> Trainer:  # fmt: skip
     """A trainer that resumes the run in a folder, on the same examples.
 
+    ``settings`` are kept with the run in place of its own; they may differ in `MAY_CHANGE`.
     Raises CheckpointError when there is nothing to go on from, it is damaged, or the knowledge
     base, the questions or the settings are not those that the training began with.
     """
-    settings, description = read_run(folder)
+    own, description = read_run(folder)
+    settings = settings or own
     state = saved_state(folder, settings)
     if description.fingerprint != kb.fingerprint:
         raise CheckpointError(
@@ -327,11 +470,29 @@ def go_on(
         )
     world = world or World.of(settings)
     seeded(settings, world)
-    model = restore(folder, kb, weights=None)
+    model = restore(folder, kb, weights=None, settings=settings)
+    if reason := unfitting(model.network, _shapes(state["network"])):
+        raise CheckpointError(f"{folder / 'resume.pt'}: {reason}")
     items, _ = model.prepare(train)
-    trainer = Trainer(folder, model, world, items, valid)
+    trainer = Trainer(folder, model, world, items, valid, clock, scored)
     trainer.resume(state)
+    if settings != own:
+        world.first(lambda: _changed(folder, settings, description))
     return trainer
+
+
+def _changed(folder: Path, settings: Settings, description: Description) -> None:
+    """Keep other settings with a run."""
+    write_settings(folder, settings)
+    if (kb := lasting(settings.kb)) != description.kb:
+        write_description(folder, dataclasses.replace(description, kb=kb))
+
+
+def _shapes(network: object) -> dict[str, Sequence[int]]:
+    """The shapes of the saved tensors; what is none is left for loading to refuse."""
+    if not isinstance(network, dict):
+        return {}
+    return {name: one.shape for name, one in network.items() if isinstance(one, torch.Tensor)}
 
 
 def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
@@ -340,7 +501,7 @@ def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
     Raises CheckpointError when there is nothing, or when it began with other settings.
     """
     path = folder / "resume.pt"
-    parts = ("network", "optimizer", "random", "progress", "questions", "settings")
+    parts = ("network", "optimizer", "progress", "questions", "settings")
     state = read_state(path, parts)
     before, now = state["settings"], kept(settings)
     if not isinstance(before, dict):
@@ -353,6 +514,21 @@ def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
             " back, or begin a new run"
         )
     return state
+
+
+def resumed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
+    """The settings of a run with what changes as it is gone on with.
+
+    Raises SettingsError for a setting that must stay.
+    """
+    changed = settings.changed(changes)
+    before, now = kept(settings), kept(changed)
+    if names := [name for name in before if now[name] != before[name]]:
+        raise SettingsError(
+            f"{', '.join(names)} must stay as a training goes on; what may change:"
+            f" {', '.join(sorted(MAY_CHANGE))}"
+        )
+    return changed
 
 
 def check(settings: Settings) -> None:

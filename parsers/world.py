@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, TypeVar, cast
 
 import torch
 from torch import distributed, nn
+from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]
+from torch.distributed.rendezvous import rendezvous
 
 from parsers.settings import Settings, SettingsError, check_device
 
 Thing = TypeVar("Thing")
+
+# Seconds between two looks whether the first process is done.
+PATIENCE = 0.2
 
 
 @dataclass(frozen=True)
@@ -29,11 +36,15 @@ class World:
     rank: int = 0
     size: int = 1
     precision: str = "float32"
+    store: Store | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, settings: Settings) -> World:
+    def of(cls, settings: Settings, timeout: timedelta | None = None) -> World:
         """The world that a launcher announced, joined; raises SettingsError for a device that
-        is not there."""
+        is not there.
+
+        ``timeout`` is how long processes wait for one another within a step (None: torch's).
+        """
         size = int(os.environ.get("WORLD_SIZE", "1"))
         rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
         device = device_of(settings.device, local)
@@ -44,9 +55,16 @@ class World:
             return cls(device, precision=precision)
         if device.type == "cuda":
             torch.cuda.set_device(device)
+        store, rank, size = next(rendezvous("env://"))
         if not distributed.is_initialized():
-            distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
-        return cls(device, rank, size, precision)
+            distributed.init_process_group(
+                "nccl" if device.type == "cuda" else "gloo",
+                timeout=timeout,
+                store=PrefixStore("group", store),
+                rank=rank,
+                world_size=size,
+            )
+        return cls(device, rank, size, precision, PrefixStore("first", store))
 
     def close(self) -> None:
         """Leave the others, at the end, and compute exactly again."""
@@ -90,7 +108,10 @@ class World:
         return cast("list[Thing]", things)
 
     def first(self, make: Callable[[], Thing]) -> Thing:
-        """What the first process makes, for all of them; they wait for it."""
+        """What the first process makes, for all of them; they wait for it, however long it takes.
+
+        They ask every now and then: torch's own waiting ends after some minutes.
+        """
         if self.size == 1:
             return make()
         things: list[Any] = [None]
@@ -100,6 +121,7 @@ class World:
                 things = [(make(), "")]
             except Exception as error:
                 failure, things = error, [(None, f"{type(error).__name__}: {error}")]
+        self._wait_for_first()
         distributed.broadcast_object_list(things, device=self.device)
         if failure is not None:
             raise failure
@@ -107,6 +129,16 @@ class World:
         if failed:
             raise SettingsError(f"the first process failed: {failed}")
         return cast(Thing, thing)
+
+    def _wait_for_first(self) -> None:
+        """Return when the first process, too, is here."""
+        assert self.store is not None
+        number = self.store.add(f"waits of {self.rank}", 1)
+        key = f"made {number}"
+        if self.main:
+            self.store.set(key, "")
+        while not self.store.check([key]):
+            time.sleep(PATIENCE)
 
     def spread(self, network: nn.Module) -> nn.Module:
         """The network on this device; its gradients are the mean of all processes'."""

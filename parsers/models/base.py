@@ -8,7 +8,7 @@ gradient; everything else goes through the model.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from random import Random
@@ -61,15 +61,41 @@ class Tensors:
                 moved[field.name] = value.to(device)
         return replace(self, **moved)
 
+    def rows(self: Part, index: Tensor) -> Part:
+        """Some of the rows of each tensor, in this order; a tensor without elements stays."""
+        chosen: dict[str, Any] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, Tensors):
+                chosen[field.name] = value.rows(index)
+            elif isinstance(value, Tensor) and value.numel():
+                chosen[field.name] = value[index]
+        return replace(self, **chosen)
+
 
 @dataclass(frozen=True)
 class Batch(Tensors):
-    """Examples as tensors; ``count`` is the number of targets that the loss sums over."""
+    """Examples as tensors, a row each; ``count`` is the number of targets of the whole batch."""
 
     count: int
 
 
 AnyItem = TypeVar("AnyItem", bound=Item)
+
+
+class NotFiniteError(KoplError):
+    """A network whose scores are no numbers, as after a training that went astray."""
+
+    kind = "model"
+
+
+def check_numbers(values: Iterable[float]) -> None:
+    """Raise NotFiniteError where a logarithm of a probability is no number."""
+    if any(value != value for value in values):
+        raise NotFiniteError(
+            "the network's scores are no numbers: its weights are damaged, or its training went"
+            " astray; train it again with a lower learning_rate"
+        )
 
 
 class Model(ABC):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from parsers.models.base import NEVER
+from parsers.models.base import NEVER, check_numbers
 
 
 class Guide(Protocol):
@@ -55,7 +55,7 @@ def search(
 
     ``hidden`` has one row for each question. A sequence ends with the token ``end`` or at the
     length ``longest``, or where its guide allows nothing. Probabilities are among the tokens that
-    the question's guide allows.
+    the question's guide allows. Raises NotFiniteError for scores that are no numbers.
     """
     count = len(guides)
     found: list[list[Path]] = [[] for _ in range(count)]
@@ -72,6 +72,7 @@ def search(
         best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
         longer: list[list[tuple[float, int, int]]] = [[] for _ in range(count)]
         values, tokens = best.values.tolist(), best.indices.tolist()
+        check_numbers(row[0] for row in values)
         for row, (n, path) in enumerate(live):
             if row in stuck:
                 found[n].append(path)

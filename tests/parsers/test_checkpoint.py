@@ -119,8 +119,7 @@ def stopped(
         ({"network": {}}, "does not fit the run"),
         ({"network": 5}, "does not fit the run"),
         ({"optimizer": {}}, "does not fit the run"),
-        ({"random": []}, "does not fit the run"),
-        ({"random": [{"cpu": 5}]}, "does not fit the run"),
+        ({"progress": {"left": -2}}, "the progress has the left -2"),
     ],
 )
 def test_damaged_states(
@@ -212,3 +211,65 @@ def test_going_on_with_other_questions_is_refused(
         with pytest.raises(CheckpointError, match="not what the training began with"):
             go_on(tmp_path / "run", small, *others)
     go_on(tmp_path / "run", small, train, valid)
+
+
+@pytest.mark.parametrize("model", ["pointer", "rnn", "seq2seq"])
+def test_weights_of_other_sizes_are_told_in_a_sentence(
+    model: str, runs: Any, tmp_path: Path, small: KnowledgeBase, small_examples: list[Example]
+) -> None:
+    """Loading them, starting from them, resuming; for the first difference stands its name."""
+    from parsers.checkpoint import CheckpointError, restore
+    from parsers.training import begin, go_on
+
+    first = tmp_path / "first"
+    settings = quick(model, "kopl", "epochs=1")
+    assert begin(first, settings, small, small_examples[:20], small_examples[20:25]).run()
+    copy = tmp_path / "copy"
+    shutil.copytree(first, copy)
+    if model == "seq2seq":
+        config = json.loads((copy / "pretrained" / "config.json").read_text())
+        (copy / "pretrained" / "config.json").write_text(json.dumps({**config, "d_model": 32}))
+    else:
+        shutil.copy(first / "settings.json", copy)
+        found = json.loads((copy / "settings.json").read_text())
+        found[model]["hidden"] = 40
+        (copy / "settings.json").write_text(json.dumps(found))
+    message = r"the weights are those of another network: [\w.]+ is [\d×]+ there, but [\d×]+ in"
+    with pytest.raises(CheckpointError, match=message) as raised:
+        restore(copy, small)
+    assert len(str(raised.value)) < 500 and "\n" not in str(raised.value)
+    other = quick(
+        model, "kopl", f"start_from={copy}", *([] if model == "seq2seq" else ["hidden=40"])
+    )
+    with pytest.raises(CheckpointError, match=message):
+        begin(tmp_path / "new", other, small, small_examples[:20], small_examples[20:25])
+    if model != "seq2seq":  # settings that do not fit are told before
+        with pytest.raises(CheckpointError, match=rf"{model}.hidden \(was \d+, is 40\)"):
+            go_on(copy, small, small_examples[:20], small_examples[20:25])
+        return
+    with pytest.raises(CheckpointError, match=message) as raised:
+        go_on(copy, small, small_examples[:20], small_examples[20:25])
+    assert "resume.pt" in str(raised.value) and "\n" not in str(raised.value)
+
+
+def test_a_run_finds_its_knowledge_base_from_any_folder(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Trained with a relative path; where the file is gone, the error says what to give."""
+    from kb import write_snapshot
+    from parsers.checkpoint import CheckpointError
+    from parsers.parser import Parser
+    from parsers.training import begin
+
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    write_snapshot(small, Path("own.kopl"))
+    settings = quick("pointer", "kopl", "epochs=1", "kb=own.kopl")
+    assert begin(Path("run"), settings, small, small_examples[:20], small_examples[20:25]).run()
+    monkeypatch.chdir(tmp_path)
+    assert Parser.load("here/run").ask("What is the area of Fiji?")
+    Path("here/own.kopl").rename("moved.kopl")
+    with pytest.raises(CheckpointError, match=r"here/run: .*own.kopl.* where it is: --kb KB"):
+        Parser.load("here/run")
+    assert Parser.load("here/run", "moved.kopl").ask("What is the area of Fiji?")

@@ -45,8 +45,13 @@ def test_train_eval_and_ask(torch: Any, tmp_path: Path, trained: Path,
     assert report["questions"] == len(lines) > 0
     share = report["accuracy"]["default"]["overall"]["share"]
     assert share == pytest.approx(sum(x["right"] for x in lines) / len(lines))
-    shown = script("eval.py", str(run), "--split", "train")
-    assert "RNN KoPL (paper, KQA Pro)\t43.85" in shown.stdout
+    shown = script("eval.py", str(run), "--split", "train", "--paper")
+    assert max(map(len, shown.stdout.splitlines()[1:])) <= 80
+    assert "RNN KoPL" in shown.stdout and "43.85" in shown.stdout
+    kinds = {
+        one["kind"] for one in json.loads((run / "calibration.json").read_text())["temperatures"]
+    }
+    assert kinds == {"constrained", "constrained, execution-guided"}  # of what `kopl ask` does, too
     asked = script("-m", "kopl", "ask", "--run", str(run), "--trace", "What is the area of Fiji?")
     assert "program: " in asked.stdout and "Traceback" not in asked.stderr
     as_json = script("-m", "kopl", "ask", "--run", str(run), "--json", "--top", "2", "Fiji?")
@@ -75,8 +80,12 @@ def test_interrupted_and_resumed(torch: Any, tmp_path: Path, trained: Path,
     rest, errors = process.communicate(timeout=60)
     assert process.returncode == 130, errors
     assert "--resume" in rest and "Traceback" not in errors
-    done = script("train.py", "--resume", str(run))
+    done = script(
+        "train.py", "--resume", str(run), "--set", "training.minutes=9", "--set", "plots=false"
+    )
     assert done.returncode == 0, done.stderr
+    settings = json.loads((run / "settings.json").read_text())
+    assert settings["training"]["minutes"] == 9 and settings["plots"] is False
     epochs = [json.loads(x)["epoch"] for x in (run / "history.jsonl").read_text().splitlines()]
     assert epochs == list(range(1, 26))
 
@@ -86,7 +95,7 @@ def test_interrupted_and_resumed(torch: Any, tmp_path: Path, trained: Path,
     [
         (["train", "--set", "epoch=1"], "did you mean epochs"),
         (["train", "--config", "none.yaml"], "no such file, and no config of that name"),
-        (["train", "--resume", "none", "--set", "epochs=1"], "leave out"),
+        (["train", "--resume", "none", "--config", "x.yaml"], "leave out --config"),
         (["train", "--set", "kb=none.json"], "no such file"),
         (["train", "--set", "start_from=none"], "no such run"),
         (["train", "--set", "output="], "output must name a folder"),

@@ -61,6 +61,72 @@ def test_a_loss_that_is_no_number_stops(
     assert not (tmp_path / "run" / "last.safetensors").exists()
 
 
+@pytest.mark.parametrize("model", ["pointer", "rnn", "seq2seq"])
+@pytest.mark.parametrize(
+    ("rate", "message"),
+    [
+        # A step that no number holds, or one behind which no score is a number any more.
+        ("1e38", "the step is too large at batch 1; lower learning_rate"),
+        ("1e37", "validation after batch 1: .* lower learning_rate"),
+    ],
+)
+def test_rates_that_are_far_too_large_stop_the_training(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path, model: str,
+    rate: str, message: str,
+) -> None:  # fmt: skip
+    from parsers.optimizing import TrainingError
+    from parsers.training import begin
+
+    rates = [f"learning_rate={rate}", f"new_learning_rate={rate}", "warm_up=0", "epochs=1"]
+    settings = quick(model, "kopl", *rates, "gradient_norm=0")
+    trainer = begin(tmp_path / "run", settings, small, small_examples[:1], small_examples[:2])
+    with pytest.raises(TrainingError, match=message):
+        trainer.run()
+    assert not (tmp_path / "run" / "best.safetensors").exists()
+
+
+@pytest.mark.parametrize("number", ["nan", "inf"])
+@pytest.mark.parametrize("of", ["gradients", "weights"])
+def test_gradients_and_weights_that_are_no_numbers_stop_the_training(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], settings: Any,
+    tmp_path: Path, of: str, number: str,
+) -> None:  # fmt: skip
+    """Of one number among all, where the loss is one."""
+    from parsers.optimizing import TrainingError
+    from parsers.training import begin
+
+    trainer = begin(tmp_path / "run", settings, small, small_examples, small_examples[:2])
+    weight = trainer.model.network.joined.weight
+    if of == "gradients":
+        weight.register_hook(lambda grad: grad.index_fill(0, torch.tensor(3), float(number)))
+    else:
+
+        def spoil(*_: object) -> None:
+            with torch.no_grad():
+                weight[3, 5] = float(number)
+
+        trainer.optimizer.optimizer.register_step_post_hook(spoil)
+    with pytest.raises(TrainingError, match=f"the {of} are no numbers any more at batch 1; lower"):
+        trainer.run()
+
+
+@pytest.mark.parametrize("model", ["pointer", "rnn", "seq2seq"])
+def test_asking_a_network_whose_weights_are_no_numbers(
+    torch: Any, model: str, runs: Any, small: KnowledgeBase
+) -> None:
+    from parsers.checkpoint import restore
+    from parsers.models.base import NotFiniteError
+
+    found = restore(runs(model, "kopl"), small)
+    with torch.no_grad():
+        for parameter in found.network.parameters():
+            parameter.fill_(float("nan"))
+    for beams in (1, 3):
+        for constrained in (True, False):
+            with pytest.raises(NotFiniteError, match="scores are no numbers"):
+                found.predict(["What is the area of Fiji?"], beams=beams, constrained=constrained)
+
+
 @pytest.mark.parametrize("kind", ["machine", "allocator", "device"])
 def test_too_little_memory_says_what_to_lower(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], settings: Any,
@@ -378,24 +444,3 @@ def test_a_failed_program_scores_nothing(small: KnowledgeBase) -> None:
     wrong = judge(gold, language.of_program(read("Count(Count(FindAll()))")), language)
     assert (wrong.right, wrong.published) == (False, False)
     assert wrong.error is not None and wrong.error.startswith("type")
-
-
-@pytest.mark.parametrize(("minutes", "epochs"), [(1, 2), (0.2, 1), (1.5, 3), (0, 5)])
-def test_no_epoch_begins_that_would_end_too_late(
-    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], minutes: float,
-    epochs: int,
-) -> None:  # fmt: skip
-    """Epochs of 25 seconds each; the first is made in any case."""
-    from parsers import training
-
-    settings = quick("pointer", "kopl", "epochs=5", f"minutes={minutes}")
-    trainer = training.begin(
-        tmp_path / "run", settings, small, small_examples[:8], small_examples[:2]
-    )
-    clock = SimpleNamespace(monotonic=lambda: 25.0 * trainer.progress.epoch)
-    monkeypatch.setattr(training, "time", clock)
-    assert trainer.run()
-    assert trainer.progress.epoch == epochs
-    told = "stopped, as another epoch would end after" in capsys.readouterr().out
-    assert told == (epochs < 5)

@@ -14,7 +14,7 @@ import pytest
 
 from kb import KnowledgeBase, KoplError
 from kopl.example import Example, write_examples
-from tests.parsers.conftest import NOTHING_DRAWN, QUICK
+from tests.parsers.conftest import QUICK
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,6 +27,11 @@ def free_port() -> str:
 
 def train(processes: int, *arguments: str) -> str:
     """Run train.py as a launcher would: each process is told its rank."""
+    return launched(processes, "train.py", *arguments)
+
+
+def launched(processes: int, *arguments: str) -> str:
+    """Run Python with some arguments in as many processes; gives what the first one prints."""
     port, started = free_port(), []
     for rank in range(processes):
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -35,7 +40,7 @@ def train(processes: int, *arguments: str) -> str:
                 "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(processes),
                 "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port,
             }  # fmt: skip
-        command = [sys.executable, "train.py", *arguments]
+        command = [sys.executable, *arguments]
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         started.append(subprocess.Popen(command, cwd=ROOT, env=environment, text=True, **pipes))
     outputs = [process.communicate(timeout=110) for process in started]
@@ -45,10 +50,12 @@ def train(processes: int, *arguments: str) -> str:
     return outputs[0][0]
 
 
+@pytest.mark.parametrize("model", ["pointer", "rnn", "seq2seq"])
 def test_two_processes_train_as_one_does(
-    torch: Any, tmp_path: Path, trained: Path, small: KnowledgeBase, small_examples: list[Example]
-) -> None:
-    """The last batch of an epoch has one example, so that a process has nothing to do."""
+    torch: Any, tmp_path: Path, trained: Path, small: KnowledgeBase,
+    small_examples: list[Example], model: str,
+) -> None:  # fmt: skip
+    """Whatever is dropped. The last batch has one example: a process has nothing to do."""
     from safetensors.torch import load_file
 
     from parsers.settings import read_settings
@@ -58,8 +65,8 @@ def test_two_processes_train_as_one_does(
     write_examples(data[0], small_examples[:33])
     write_examples(data[1], small_examples[33:40])
     common = [f"kb={trained.parent / 'small.kopl'}", f"train={data[0]}", f"valid={data[1]}",
-              "device=cpu", "threads=1", "dropout=0", *NOTHING_DRAWN, *QUICK["pointer"],
-              "epochs=3", "batch=16", "part=4", "plots=false"]  # fmt: skip
+              "device=cpu", "threads=1", f"model={model}", *QUICK[model], "dropout=0.3",
+              "learning_rate=0.003", "epochs=2", "batch=16", "part=5", "plots=false"]  # fmt: skip
     settings = read_settings(None, common)
     assert begin(tmp_path / "1", settings, small, small_examples[:33], small_examples[33:40]).run()
     changes = [*common, f"output={tmp_path / '2'}"]
@@ -69,13 +76,39 @@ def test_two_processes_train_as_one_does(
         [json.loads(line) for line in (tmp_path / name / "history.jsonl").read_text().splitlines()]
         for name in ("1", "2")
     ]
-    assert [len(history) for history in histories] == [3, 3]
+    assert [len(history) for history in histories] == [2, 2]
     for one, two in zip(*histories, strict=True):
-        assert one["loss"] == pytest.approx(two["loss"], rel=1e-4)
+        assert one["loss"] == pytest.approx(two["loss"], rel=1e-3)
         assert one["accuracy"] == pytest.approx(two["accuracy"], abs=0.05)
     weights = [load_file(tmp_path / name / "last.safetensors") for name in ("1", "2")]
     for name, tensor in weights[0].items():
         assert torch.allclose(tensor, weights[1][name], atol=2e-3), name
+
+
+def test_the_others_wait_for_the_first_however_long_it_takes(torch: Any) -> None:
+    """Longer than torch's own waiting; also where it fails in the end."""
+    code = """
+import sys, time
+from datetime import timedelta
+from kb.errors import KoplError
+from parsers.settings import Settings
+from parsers.world import World
+
+def fail():
+    time.sleep(1.5)
+    raise KoplError("no questions")
+
+world = World.of(Settings(device="cpu"), timedelta(seconds=1))
+made = world.first(lambda: time.sleep(2.5) or 7)
+again = world.first(lambda: 8)
+try:
+    world.first(fail)
+except KoplError as error:
+    assert "no questions" in str(error)
+    world.say(f"{made} {again} {world.totals(world.rank + 1)}")
+world.close()
+"""
+    assert launched(2, "-c", code) == "7 8 [3.0]\n"
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from kopl.errors import ParseError
 from kopl.program import Call
 from parsers.constrain.rerank import PartialRuns
 from parsers.linking import Linker
-from parsers.models.base import NEVER
+from parsers.models.base import NEVER, check_numbers
 from parsers.models.pointer.data import SLOT_NUMBERS, Asked, Words, function_number
 from parsers.models.pointer.network import ActionVectors, Encoded, Network
 from parsers.states import FreeState, State
@@ -78,8 +78,10 @@ class Decoder:
             scores, hidden = self._step(rows, previous, encoded, hidden, vectors)
             best = scores.log_softmax(-1).max(-1)
             kept = []
+            values = best.values.tolist()
+            check_numbers(values)
             for row, (n, value, choice) in enumerate(
-                zip(live, best.values.tolist(), best.indices.tolist(), strict=True)
+                zip(live, values, best.indices.tolist(), strict=True)
             ):
                 logarithms[n] += value
                 if written := self._take(states[n], choice, logarithms[n]):
@@ -116,6 +118,7 @@ class Decoder:
             best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
             longer: list[tuple[float, int, int]] = []
             values, choices = best.values.tolist(), best.indices.tolist()
+            check_numbers(row[0] for row in values)
             for row, path in enumerate(paths):
                 for value, choice in zip(values[row], choices[row], strict=True):
                     if value > NEVER / 2:

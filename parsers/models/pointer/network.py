@@ -19,6 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize, softplus
 
+from parsers.dropping import dropped
 from parsers.models.base import NEVER, Scores, summed_loss
 from parsers.models.pointer.data import SLOT_NUMBERS, PointerBatch, Words
 from parsers.models.pointer.mentions import ITEM_MARKS, ITEM_SLOTS, MARKS, marks_of_slots
@@ -178,8 +179,8 @@ class Network(nn.Module):
         if self.training:
             # Single words; and in as many questions all that mention an item, with their pieces.
             count = len(numbers)
-            left = torch.rand(numbers.shape, device=numbers.device) < self.forget
-            asked = torch.rand(count, 1, device=numbers.device) < self.forget_mentions
+            left = dropped(numbers.shape, self.forget, numbers.device)
+            asked = dropped((count, 1), self.forget_mentions, numbers.device)
             mentions = words.marks[..., ITEM_MARKS].any(-1) & asked
             numbers = torch.where((left | mentions) & inside, UNKNOWN, numbers)
             parts = torch.where(mentions.unsqueeze(-1), 0, parts)
@@ -191,13 +192,15 @@ class Network(nn.Module):
             self.dropout(embedded), words.lengths, batch_first=True, enforce_sorted=False
         )
         outputs, last = self.encoder(packed)
-        tokens, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)
+        tokens, _ = nn.utils.rnn.pad_packed_sequence(
+            outputs, batch_first=True, total_length=numbers.shape[1]
+        )
         first = torch.tanh(self.first(torch.cat([last[0], last[1]], -1))).unsqueeze(0)
         letters = self._letters(words.words, words.pieces)
+        tokens = self.dropout(tokens.contiguous())
         encoded = Encoded(
-            self.dropout(tokens), letters, inside, words.marks, words.names, words.items,
-            words.vectors,
-        )  # fmt: skip
+            tokens, letters, inside, words.marks, words.names, words.items, words.vectors
+        )
         return encoded, first
 
     def step_inputs(

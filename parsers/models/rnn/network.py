@@ -6,9 +6,11 @@ Shapes: B questions, L words, T target tokens, H hidden units, V entries of a vo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from parsers.languages.kopl import MOST_ARGUMENTS
 from parsers.models.base import IGNORED, NEVER, Batch, Scores, Tensors, summed_loss
@@ -60,21 +62,73 @@ class Read:
         return Read(self.states[rows], self.inside[rows], self.hidden[:, rows])
 
 
+class Gru(nn.GRU):
+    """A GRU in one direction that draws its dropout between layers for the rows of a batch.
+
+    torch's own draws for all tokens in the order of their packing, so that the same example gets
+    another mask in another batch.
+    """
+
+    def __init__(self, inputs: int, hidden: int, layers: int, dropout: float) -> None:
+        between = dropout if layers > 1 else 0.0
+        super().__init__(inputs, hidden, layers, batch_first=True, dropout=between)
+
+    def forward(  # type: ignore[override]
+        self, inputs: Tensor, hidden: Tensor | None = None, lengths: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """The states (B × L × H) of the last layer, and the last ones of each (layers × B × H).
+
+        ``lengths`` (B, on the CPU): how much there is to be read of each row.
+        """
+        count, longest, _ = inputs.shape
+        if hidden is None:
+            hidden = inputs.new_zeros(self.num_layers, count, self.hidden_size)
+        states, ends = inputs, []
+        for layer in range(self.num_layers):
+            weights: Any = self._flat_weights[4 * layer : 4 * layer + 4]
+            first = hidden[layer : layer + 1].contiguous()
+            if layer:
+                states = nn.functional.dropout(states, self.dropout, self.training)
+            if lengths is None:
+                states, last = torch.gru(
+                    states, first, weights, True, 1, 0.0, self.training, False, True
+                )
+            else:
+                packed = pack_padded_sequence(
+                    states, lengths, batch_first=True, enforce_sorted=False
+                )
+                read, last = torch.gru(
+                    packed.data,
+                    packed.batch_sizes,
+                    first[:, packed.sorted_indices],
+                    weights,
+                    True,
+                    1,
+                    0.0,
+                    self.training,
+                    False,
+                )
+                last = last[:, packed.unsorted_indices]
+                states, _ = pad_packed_sequence(
+                    packed._replace(data=read), batch_first=True, total_length=longest
+                )
+            # In the order of the batch: masks are drawn in the order of the memory.
+            states = states.contiguous()
+            ends.append(last)
+        return states, torch.cat(ends)
+
+
 class Attending(nn.Module):
     """A GRU over target tokens whose state, plus what it attends to, chooses the next token."""
 
     def __init__(self, sizes: RnnSettings, inputs: int, layers: int, entries: int) -> None:
         super().__init__()
-        self.gru = nn.GRU(
-            inputs, sizes.hidden, layers, batch_first=True,
-            dropout=sizes.dropout if layers > 1 else 0.0,
-        )  # fmt: skip
-        self.dropout = nn.Dropout(sizes.dropout)
+        self.gru = Gru(inputs, sizes.hidden, layers, sizes.dropout)
         self.classify = nn.Linear(sizes.hidden, entries)
 
     def forward(self, inputs: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
         """States with attention added (B × T × H), and the GRU's last state."""
-        states, hidden = self.gru(self.dropout(inputs), hidden)
+        states, hidden = self.gru(inputs, hidden)
         weights = states @ read.states.transpose(1, 2)  # dot attention, B × T × L
         weights = weights.masked_fill(~read.inside.unsqueeze(1), NEVER).softmax(-1)
         return states + weights @ read.states, hidden
@@ -92,10 +146,7 @@ class Network(nn.Module):
         self.layers = sizes.layers
         self.words = nn.Embedding(words, sizes.embedding, padding_idx=0)
         self.dropout = nn.Dropout(sizes.dropout)
-        between = sizes.dropout if sizes.layers > 1 else 0.0
-        self.encoder = nn.GRU(
-            sizes.embedding, sizes.hidden, sizes.layers, batch_first=True, dropout=between
-        )
+        self.encoder = Gru(sizes.embedding, sizes.hidden, sizes.layers, sizes.dropout)
         # The end, which is never an input, begins: its row 0 is the begin's.
         self.tokens = nn.Embedding(tokens, sizes.embedding)
         self.decoder = Attending(sizes, sizes.embedding, sizes.layers, tokens)
@@ -113,17 +164,15 @@ class Network(nn.Module):
 
     def encode(self, words: Words) -> Read:
         """The questions, word by word and at their end."""
-        packed = nn.utils.rnn.pack_padded_sequence(
-            self.dropout(self.words(words.words)), words.lengths, batch_first=True,
-            enforce_sorted=False,
-        )  # fmt: skip
-        outputs, hidden = self.encoder(packed)
-        states, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True)
+        read = self.dropout(self.words(words.words))
+        states, hidden = self.encoder(read, lengths=words.lengths)
         return Read(states, words.words != 0, hidden)
 
     def decode(self, previous: Tensor, hidden: Tensor, read: Read) -> tuple[Tensor, Tensor]:
         """States (B × T × H) after reading the tokens before (B × T), and the GRU's last state."""
-        found: tuple[Tensor, Tensor] = self.decoder(self.tokens(previous), hidden, read)
+        found: tuple[Tensor, Tensor] = self.decoder(
+            self.dropout(self.tokens(previous)), hidden, read
+        )
         return found
 
     def choose(self, states: Tensor) -> Tensor:
@@ -143,11 +192,17 @@ class Network(nn.Module):
         return scores, hidden
 
     def filled(
-        self, functions: Tensor, previous: Tensor, hidden: Tensor, read: Read
+        self,
+        functions: Tensor,
+        previous: Tensor,
+        hidden: Tensor,
+        read: Read,
+        mask: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """States (M × K × H) for the arguments of M functions, and the GRU's last state.
 
-        ``previous``: M × K, the arguments before, -1 where the function itself is read.
+        ``previous``: M × K, the arguments before, -1 where the function itself is read. ``mask``:
+        M × K × E, what of the inputs is dropped in training.
         """
         assert self.arguments is not None
         inputs = torch.where(
@@ -155,8 +210,16 @@ class Network(nn.Module):
             self.tokens(functions).unsqueeze(1),
             self.arguments(previous.clamp(min=0)),
         )
-        found: tuple[Tensor, Tensor] = self.filler(inputs, hidden, read)
+        found: tuple[Tensor, Tensor] = self.filler(
+            inputs if mask is None else inputs * mask, hidden, read
+        )
         return found
+
+    def _mask(self, tokens: Tensor, units: int) -> Tensor:
+        """What is dropped of each argument of each token, B × T × MOST_ARGUMENTS × units."""
+        shape = (*tokens.shape, MOST_ARGUMENTS, units)
+        mask: Tensor = self.dropout(self.words.weight.new_ones(shape))
+        return mask
 
     def forward(self, batch: RnnBatch) -> Scores:
         """The loss of all tokens and arguments, and which examples are all right."""
@@ -173,11 +236,12 @@ class Network(nn.Module):
         previous[:, 1:] = targets[:, :-1].clamp(min=0)
         filling, _ = self.filled(
             batch.tokens[rows, places], previous, states[rows, places].unsqueeze(0),
-            read.rows(rows),
+            read.rows(rows), self._mask(batch.tokens, self.words.embedding_dim)[rows, places],
         )  # fmt: skip
         # Most of the time goes into scores of the whole vocabulary: only those that are learnt.
         asked, slots = (targets != IGNORED).nonzero(as_tuple=True)
-        scores = self.filler.classify(self.dropout(filling[asked, slots]))
+        mask = self._mask(batch.tokens, filling.shape[-1])[rows, places][asked, slots]
+        scores = self.filler.classify(filling[asked, slots] * mask)
         filled = summed_loss(scores.unsqueeze(1), targets[asked, slots].unsqueeze(1))
         wrong = torch.zeros(len(batch.tokens), dtype=torch.long, device=rows.device)
         wrong.index_add_(0, rows[asked], (~filled.right).long())

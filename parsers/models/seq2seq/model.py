@@ -19,7 +19,7 @@ from parsers.constrain.generate import logits_processor
 from parsers.languages import Language, NotWritableError, language_of
 from parsers.languages.kopl import MARKS
 from parsers.memory import fitting
-from parsers.models.base import IGNORED, Batch, Item, Model, Scores, summed_loss
+from parsers.models.base import IGNORED, Batch, Item, Model, Scores, check_numbers, summed_loss
 from parsers.models.guides import text_guide
 from parsers.models.seq2seq import loading
 from parsers.models.seq2seq.size import scoring_bytes, search_bytes
@@ -257,7 +257,7 @@ class Seq2SeqModel(Model):
     ) -> list[list[int]]:
         """The tokens of ``beams`` texts for each question, with those that stand before."""
         before = torch.tensor([self._before] * len(questions), device=self.device)
-        processors: list[Any] = []
+        processors: list[Any] = [_checked]
         if constrained and self._guide is not None:
             processors.append(logits_processor(self._guide, begin=len(self._before)))
         config = loading.library().GenerationConfig(
@@ -300,6 +300,12 @@ class Seq2SeqModel(Model):
             counted[:, : len(self.tokens.first)] = False  # they are always there
             logs += (places * counted).sum(-1).tolist()
         return logs
+
+
+def _checked(tokens: Tensor, scores: Tensor) -> Tensor:
+    """The scores of the next token as they are; raises NotFiniteError where they are no numbers."""
+    check_numbers(scores.amax(-1).tolist())
+    return scores
 
 
 def _padded(rows: Sequence[Sequence[int]], value: int) -> Tensor:
