@@ -108,9 +108,8 @@ def run(arguments: argparse.Namespace) -> int:
         calibrate_for_asking(folder, kb)
         print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
         if trainer.stopped:
-            print(
-                f"{trainer.stopped}; go on: kopl train --resume {folder} --set training.minutes=0"
-            )
+            print(f"{trainer.stopped}; go on:")
+            print(f"  kopl train --resume {folder} --set training.minutes=0")
     return 0 if finished else 130
 
 
