@@ -110,6 +110,23 @@ def test_marks_are_single_tokens_and_texts_come_back(
     assert model.tokens.text(item.question).strip() == strange.question
 
 
+def test_names_and_variables_of_queries_are_whole(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example]
+) -> None:
+    """A query of many tokens is learnt late: it has not much more of them than its program."""
+    from parsers.models import class_of
+
+    lengths = []
+    for language in ("kopl", "sparql"):
+        model: Any = class_of("seq2seq").create(quick("seq2seq", language), small, small_examples)
+        items, left = model.prepare(small_examples)
+        assert not left
+        lengths.append(sum(item.length for item in items))
+    pieces = model.tokens.tokenizer.convert_ids_to_tokens(list(items[0].target))
+    assert "Ġ<pred:name>" in pieces and "Ġ?e" in pieces
+    assert lengths[1] < 2.5 * lengths[0]  # in pieces as of BART, more than three times
+
+
 def test_what_is_too_long_is_told(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
