@@ -209,9 +209,8 @@ def write(path: Path, rows: list[dict[str, object]]) -> None:
         writer.writerows(rows)
 
 
-def main() -> None:
-    """Write the three files to the folder of the command line, else to this one."""
-    folder = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+def make(folder: Path) -> None:
+    """Write the three files to a folder."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = random.Random(1)
     all_people, all_books = people(rng), books(rng)
@@ -221,4 +220,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # The folder of the command line, else this one.
+    make(Path(sys.argv[1] if len(sys.argv) > 1 else "."))
