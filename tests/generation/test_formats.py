@@ -304,7 +304,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     write_examples(tmp_path / "a.jsonl", [example("a")])
-    with pytest.raises(KoplError, match=r"kopl-toolkit\[parquet\]"):
+    with pytest.raises(KoplError, match=r"install it with: pip install .*\[parquet\]"):
         convert(tmp_path / "a.jsonl", tmp_path / "out", "parquet")
 
 

@@ -83,7 +83,7 @@ def test_names(text: str, named: bool, tmp_path: Path) -> None:
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     message = (
-        r"drt/kqa_pro: .*kopl-toolkit\[datasets\].* download the files of"
+        r"drt/kqa_pro: .*pip install .*\[datasets\].* download the files of"
         r" https://huggingface.co/datasets/drt/kqa_pro .*put FOLDER here and give its path.*"
         r" download train.json, val.json, test.json and kb.json, put them into one folder"
     )

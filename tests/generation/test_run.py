@@ -361,7 +361,7 @@ def test_refusals_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         with pytest.raises(KoplError, match=message):
             run(plan("world", 3), tmp_path / name, form=form)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(KoplError, match=r"kopl-toolkit\[parquet\]"):
+    with pytest.raises(KoplError, match=r"install it with: pip install .*\[parquet\]"):
         run(plan("world", 3), tmp_path / "new.parquet")
     assert {path.name for path in tmp_path.iterdir()} == {"file", "set"}
 

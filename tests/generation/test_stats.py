@@ -192,7 +192,7 @@ def test_plots(tmp_path: Path) -> None:
 
 def test_plots_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    with pytest.raises(KoplError, match=r"kopl-toolkit\[plots\]"):
+    with pytest.raises(KoplError, match=r"install it with: pip install .*\[plots\]"):
         write_plots(Statistics.of(FEW), tmp_path)
     assert list(tmp_path.iterdir()) == []
 
