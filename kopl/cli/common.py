@@ -130,7 +130,7 @@ def open_executor(
     show_warnings()
     if name == "kopl":
         return Executor(kb or open_kb(arguments), limits=Limits(seconds=timeout))
-    from kopl.sparql.engines import attach, embedded, is_address
+    from kopl.sparql.engines import attach, embedded, is_address, require
     from kopl.sparql.evaluate import SparqlExecutor
 
     if is_address(name):
@@ -143,8 +143,20 @@ def open_executor(
         return SparqlExecutor(engine, encoding=encoding, timeout=timeout)
     if arguments.encoding == "wikidata":
         raise KoplError("--encoding wikidata: of graphs behind an endpoint (http://…)")
+    require(name)
     kb = kb or open_kb(arguments)
     return SparqlExecutor(embedded(name, kb), kb=kb, timeout=timeout)
+
+
+def offer_own_engine(error: KoplError, arguments: argparse.Namespace) -> None:
+    """Print what runs on the knowledge base of the arguments without the engine's packages."""
+    from kopl.sparql.errors import MissingPackageError
+
+    if isinstance(error, MissingPackageError) and arguments.kb is not None:
+        print(
+            "kopl: --engine kopl needs no other package: it answers what programs say",
+            file=sys.stderr,
+        )
 
 
 def _header(text: str) -> tuple[str, str]:

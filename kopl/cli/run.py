@@ -13,6 +13,7 @@ from kopl.cli.common import (
     add_encoding,
     add_endpoint,
     add_kb,
+    offer_own_engine,
     open_executor,
     open_kb,
     positive,
@@ -67,6 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         executor = _executor(arguments)
     except EngineError as error:
         _print_error(error, arguments.json)
+        offer_own_engine(error, arguments)
         return 1
     try:
         return _run(executor, text, arguments)

@@ -13,6 +13,7 @@ from kopl.cli.common import (
     add_encoding,
     add_endpoint,
     add_kb,
+    offer_own_engine,
     open_endpoint,
     open_executor,
     open_kb,
@@ -78,12 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _query(arguments: argparse.Namespace) -> int:
     if (arguments.kb is None) == (arguments.endpoint is None):
         arguments.parser.error("give either --kb KB or --endpoint URL")
-    from kopl.sparql.errors import (
-        EngineError,
-        MissingPackageError,
-        QueryReadError,
-        QueryTooDeepError,
-    )
+    from kopl.sparql.errors import EngineError, QueryReadError, QueryTooDeepError
     from kopl.sparql.evaluate import SparqlExecutor
 
     text = program_text(arguments.query)
@@ -97,11 +93,7 @@ def _query(arguments: argparse.Namespace) -> int:
         )
     except EngineError as error:
         status = _failed(error, arguments.json)
-        if isinstance(error, MissingPackageError) and arguments.kb is not None:
-            print(
-                "kopl: --engine kopl needs no other package: it answers what programs say",
-                file=sys.stderr,
-            )
+        offer_own_engine(error, arguments)
         return status
     if not isinstance(executor, SparqlExecutor):
         raise KoplError("--engine kopl goes with --kb")

@@ -11,6 +11,7 @@ import pytest
 
 from kb import KnowledgeBase
 from kopl.cli import main
+from kopl.sparql.engines import embedded
 from kopl.sparql.engines import server as server_module
 from kopl.sparql.engines.server import OxigraphServer
 from kopl.sparql.errors import MissingPackageError
@@ -284,3 +285,36 @@ def test_the_engine_that_needs_no_package(capsys: OUT, monkeypatch: pytest.Monke
     said = capsys.readouterr().err
     assert "pyoxigraph" in said and "--engine kopl needs no other package" in said
     assert kopl("sparql", "--kb", TINY, "--engine", "kopl", QUERY) == 0
+
+
+@pytest.mark.parametrize("engine", ["oxigraph", "oxigraph-memory", "rdflib"])
+@pytest.mark.parametrize("command", ["run", "sparql"])
+def test_missing_packages_are_named_before_anything_else_is_said(
+    command: str,
+    engine: str,
+    tiny: KnowledgeBase,
+    capsys: OUT,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    from kopl.sparql.engines import oxigraph, rdflib
+
+    # Both engines say that a large knowledge base takes long.
+    monkeypatch.setattr(oxigraph, "SAID_FROM", 1)
+    monkeypatch.setattr(rdflib, "MANY", 0)
+    monkeypatch.setenv("KOPL_CACHE_DIR", str(tmp_path))
+    for package in ("pyoxigraph", "rdflib"):
+        monkeypatch.setitem(sys.modules, package, None)
+    asked = CAPITAL if command == "run" else QUERY
+    assert kopl(command, "--kb", TINY, "--engine", engine, asked) == 1
+    first, second = capsys.readouterr().err.splitlines()
+    missing = "rdflib and pyoxigraph are" if engine == "rdflib" else "pyoxigraph is"
+    assert first.startswith("kopl: engine missing") and f": the engine {engine}: the " in first
+    assert f"{missing} not installed" in first
+    assert second.startswith("kopl: --engine kopl needs no other package")
+    # The same in Python, where a store is made without a command.
+    said: list[str] = []
+    monkeypatch.setattr(oxigraph.log, "warning", lambda *text: said.append(str(text)))
+    with pytest.raises(MissingPackageError):
+        embedded(engine, tiny)
+    assert said == []

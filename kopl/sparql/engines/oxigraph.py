@@ -15,11 +15,11 @@ from kb import KnowledgeBase
 from kb.errors import WriteError
 from kb.iri import BASE
 from kb.load import cache_folder
-from kb.packages import needs
 from kb.temporary import filling
 from kopl.sparql.engine import Answer, Dialect
+from kopl.sparql.engines import require
 from kopl.sparql.engines.worker import Worker
-from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
+from kopl.sparql.errors import EngineError, NotUnderstoodError
 
 if TYPE_CHECKING:
     from pyoxigraph import Store
@@ -174,8 +174,9 @@ def store_folder(kb: KnowledgeBase, *, terms: bool = False) -> Path:
     """The folder of the store on disk that holds a knowledge base, built when it is not there.
 
     It lies in the cache folder under the knowledge base's fingerprint. Raises WriteError when it
-    cannot be written.
+    cannot be written, MissingPackageError without pyoxigraph.
     """
+    require("oxigraph")
     cache = cache_folder()
     if cache is None:
         raise WriteError("there is no cache folder to keep the store in; set KOPL_CACHE_DIR")
@@ -212,9 +213,7 @@ def build(kb: KnowledgeBase, folder: Path | str, *, terms: bool = False) -> None
 
 
 def _pyoxigraph() -> Any:
-    try:
-        import pyoxigraph
-    except ImportError:
-        message = needs("the engine oxigraph", "pyoxigraph", extra="sparql")
-        raise MissingPackageError(message) from None
+    require("oxigraph")
+    import pyoxigraph
+
     return pyoxigraph

@@ -17,6 +17,7 @@ from kb import KnowledgeBase
 from kb.iri import BASE
 from kb.packages import needs
 from kopl.sparql.engine import Answer, Dialect
+from kopl.sparql.engines import require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
 
@@ -43,6 +44,7 @@ class Rdflib:
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Rdflib:
         """The engine that holds a knowledge base, in memory; says so when that will take long."""
+        require("rdflib")
         if (facts := len(kb.relational) + len(kb.literals)) > MANY:
             log.warning(
                 "rdflib's own evaluator is for small graphs; %d facts take minutes to load,"
@@ -143,10 +145,7 @@ def _terms(kb: KnowledgeBase) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _rdflib() -> Any:
-    try:
-        import pyoxigraph  # noqa: F401 (reads what is put into the graph)
-        import rdflib
-    except ImportError as error:
-        message = needs("the engine rdflib", error.name or "rdflib", extra="sparql")
-        raise MissingPackageError(message) from None
+    require("rdflib")
+    import rdflib
+
     return rdflib
