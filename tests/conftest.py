@@ -15,6 +15,10 @@ from typing import Any
 
 import pytest
 
+# Models of tests are tiny, and several processes of tests may share the cores: threads of one that
+# wait for each other take minutes for what one thread does in seconds. Set before torch is loaded.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parents[1]
 # The folders of the repository that are distributed.

@@ -70,6 +70,7 @@ def test_links_lead_somewhere() -> None:
 
 def test_ci_runs_the_readme_s_test_line() -> None:
     line = next(line for line in README.splitlines() if "python -m pytest" in line)
-    assert line.endswith("&& python -m pytest")  # all of them, in an environment of its own
+    # All of them, in an environment of its own.
+    assert line.endswith("&& python -m pytest -n 2 --dist loadfile")
     script = (ROOT / ".ci" / "run").read_text("utf-8")
     assert "grep -m1 'python -m pytest' README.md" in script
