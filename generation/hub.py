@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from kb.errors import ReadError
-from kb.packages import needs
+from kb.packages import install
 
 SECONDS = 4.0  # for a hub to answer at all
 
@@ -60,8 +60,7 @@ def load(text: str) -> Mapping[str, Rows]:
     datasets = _package()
     if datasets is None:
         raise ReadError(
-            f"there is no such file; {needs('names on a hub', 'datasets', extra='datasets')}."
-            f" {advice}",
+            f"there is no such file; names on a hub {_missing()}. {advice}",
             source=text,
         )
     online = reached()
@@ -103,7 +102,7 @@ def load_folder(folder: Path) -> Mapping[str, Rows]:
     if datasets is None:
         raise ReadError(
             "the folder has no train, valid or test as .jsonl, .json, .csv or .parquet;"
-            f" {needs('other names', 'datasets', extra='datasets')}",
+            f" files of other names {_missing()}",
             source=str(folder),
         )
     try:
@@ -117,6 +116,12 @@ def load_folder(folder: Path) -> Mapping[str, Rows]:
             f" package datasets cannot read it ({_reason(error)})",
             source=str(folder),
         ) from None
+
+
+def _missing() -> str:
+    return (
+        f"need the package datasets, which is not installed; install it with: {install('datasets')}"
+    )
 
 
 def _package() -> Any:

@@ -112,8 +112,9 @@ def _parse(path: Path, base: str, graph: _Graph, problems: Problems) -> None:
                 problems.error(
                     "too-long",
                     text.pending(over_lines=is_turtle),
-                    f"a text or IRI of more than {_LONGEST >> 20} MiB, which the parser of RDF does"
-                    " not hold; shorten it, or give the knowledge base as JSON lines",
+                    f"a text, an IRI or a comment of more than {_LONGEST >> 20} MiB, which the"
+                    " parser of RDF does not hold; shorten it, or give the knowledge base as JSON"
+                    " lines",
                 )
                 break
     if is_turtle:

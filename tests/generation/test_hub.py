@@ -83,14 +83,17 @@ def test_names(text: str, named: bool, tmp_path: Path) -> None:
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "datasets", None)
     message = (
-        r"drt/kqa_pro: .*pip install .*\[datasets\].* download the files of"
-        r" https://huggingface.co/datasets/drt/kqa_pro .*put FOLDER here and give its path.*"
+        r"drt/kqa_pro: .* names on a hub need the package datasets.*\[datasets\].* download"
+        r" the files of https://huggingface.co/datasets/drt/kqa_pro .*"
+        r"put FOLDER here and give its path.*"
         r" download train.json, val.json, test.json and kb.json, put them into one folder"
     )
     with pytest.raises(ReadError, match=message):
         list(open_examples("drt/kqa_pro"))
     write_examples(tmp_path / "folder" / "mine.jsonl", [example("a")])
-    with pytest.raises(ReadError, match=r"folder: .* for other names: .*\[datasets\]"):
+    with pytest.raises(
+        ReadError, match=r"folder: .* files of other names need the package datasets.*\[datasets\]"
+    ):
         list(open_examples("folder"))
 
 

@@ -536,6 +536,13 @@ def test_a_text_that_is_longer_than_the_parser_holds(
     assert [p.place for p in found if p.code == "too-long"] == [place]
 
 
+def test_a_long_comment(tmp_path: Path) -> None:
+    file = tmp_path / "kb.ttl"
+    file.write_text('<e> <pred:name> "e" .\n# ' + "x" * (17 << 20) + "\n")
+    with pytest.raises(ReadError, match=r"a comment of more than 16 MiB.*shorten"):
+        read_rdf(file)
+
+
 def test_a_long_text_of_several_lines(tmp_path: Path) -> None:
     file = tmp_path / "kb.ttl"
     file.write_text('\n\n<e> <pred:name> """' + ("x" * 1023 + "\n") * (17 << 10) + '""" .\n')
