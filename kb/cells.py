@@ -7,8 +7,16 @@ from __future__ import annotations
 
 import re
 
-# What begins a formula, also behind white space and in full width; a number with a sign is none.
-_FORMULA = r"(?:[\t\r\n]|\s*(?:[=@＝＠＋－]|[+-](?![\d.]*\Z)))"
+# Characters that are not seen: controls, marks of format such as U+200B and U+FEFF, blank letters
+# and variation selectors. A list of our own, so that no version of Unicode changes what is escaped.
+_UNSEEN = (
+    "\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
+    "\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0"
+    "\\ufff0-\\ufffb\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+)
+# What begins a formula, also behind white space and what is not seen, and in full width; a number
+# with a sign is none.
+_FORMULA = rf"(?:[\t\r\n]|[\s{_UNSEEN}]*(?:[=@＝＠＋－]|[+-](?![\d.]*\Z)))"
 _TAKEN_FOR_ONE = re.compile(f"'*{_FORMULA}")
 _ESCAPED = re.compile(f"'+{_FORMULA}")
 

@@ -9,13 +9,28 @@ from hypothesis import strategies as st
 from kb.cells import escaped, unescaped
 
 
-@given(st.text(alphabet="'=+-@\t\r\n ＝＋－＠5.a"))
+@given(st.text(alphabet="'=+-@\t\r\n ＝＋－＠5.a\ufeff\u200b"))
 def test_every_text_reads_back(text: str) -> None:
     assert unescaped(escaped(text)) == text
-    assert escaped(text).lstrip()[:1] not in tuple("=@＝＠＋－")
+    assert escaped(text).lstrip(" \t\r\n\ufeff\u200b")[:1] not in tuple("=@＝＠＋－")
 
 
-@pytest.mark.parametrize("blank", ["", " ", "\t", "\r", "\n", "\u00a0"])
+_BLANKS = [
+    "",
+    " ",
+    "\t",
+    "\r",
+    "\n",
+    "\u00a0",
+    "\ufeff",
+    "\u200b",
+    "\u200b \u2060",
+    "\u202e",
+    "\u00ad",
+]
+
+
+@pytest.mark.parametrize("blank", _BLANKS)
 @pytest.mark.parametrize("text", ["=1+1", "@a", "＝1", "＋1", "－1", "＠a", "+a", "-2+3", "- 5"])
 def test_what_a_spreadsheet_may_take_for_a_formula(blank: str, text: str) -> None:
     assert escaped(blank + text) == f"'{blank}{text}"
