@@ -21,7 +21,7 @@ from cqa.graphs.files import save
 from cqa.graphs.graph import Graph
 from cqa.graphs.readers import read_graph
 from cqa.hardness.hardness import Hardness
-from cqa.hardness.report import PUBLISHED, report
+from cqa.hardness.report import PUBLISHED, Report, report
 from cqa.sampling.sample import Sample
 from cqa.types import betae
 from cqa.types.tree import Tree
@@ -281,21 +281,70 @@ def test_the_hard_answers_of_query2box_follow_from_the_graph(
     assert not caplog.records
 
 
-def test_the_published_queries_give_the_published_table(kopl_data: Path, tmp_path: Path) -> None:
+# Standard errors of the shares of 200 queries, in points: one query's many answers reduce alike, so
+# that they are of queries, not of answers. Measured over the half (2,000 queries of each type).
+ERRORS: dict[str, dict[str, float]] = {
+    "2p": {"1p": 0.58, "itself": 0.58},
+    "3p": {"1p": 1.15, "2p": 1.07, "itself": 0.11},
+    "2i": {"1p": 0.70, "itself": 0.70},
+    "3i": {"1p": 0.95, "2i": 0.93, "itself": 0.20},
+    "2i1p": {"1p": 1.36, "2p": 0.53, "2i": 1.12, "itself": 0.18},
+    "2u1p": {"1p": 1.76, "2p": 0.0, "2u": 1.59, "itself": 0.19},
+    "2in": {"itself": 0.0}, "3in": {"itself": 0.53}, "2pi1pn": {"itself": 0.42},
+    "2nu1p": {"itself": 0.0}, "2in1p": {"itself": 0.53},
+}  # fmt: skip
+ROUNDED = 0.05  # the published shares have one decimal
+# The half of BetaE's queries against the published table, which is of all of them.
+POINTS = 1.1
+
+
+def published_difference(name: str, column: str, found: Report) -> float:
+    return abs(found.share(name, column) - PUBLISHED["nell995"][name][column])
+
+
+def test_some_published_queries_give_the_published_table(kopl_data: Path, tmp_path: Path) -> None:
+    """Within two standard errors of a tenth; all queries of 1p2i, whose tenth has one of 5.6."""
     folder = kopl_data / "nell995"
     graph = read_graph(folder)
     queries = pickle.loads((folder / "betae-test-queries-half.pkl").read_bytes())
-    some = {kind: set(sorted(held, key=repr)[::10]) for kind, held in queries.items()}
+    pi = betae.to_tuples(betae.named("pi"))
+    some = {
+        kind: held if kind == pi else set(sorted(held, key=repr)[::10])
+        for kind, held in queries.items()
+    }
     (tmp_path / "some.pkl").write_bytes(pickle.dumps(some))
     kept = list(read_samples(tmp_path / "some.pkl", graph=graph))
-    assert len(kept) == 3852 and max(len(one.hard) for one in kept) == 80
+    assert len(kept) == 3852 + 1800 and max(len(one.hard) for one in kept) == 80
     found = report(kept, Hardness(graph, compat="paper"), published="nell995")
     assert found.skipped == {"2u-DM": 200, "up-DM": 200}
+    assert {*ERRORS, "1p2i"} == {*PUBLISHED["nell995"]}
     for name, shares in PUBLISHED["nell995"].items():
-        for column, share in shares.items():
-            # With 200 queries a type, some queries of many answers weigh much.
-            near = 12 if name == "1p2i" else 5
-            assert found.share(name, column) == pytest.approx(share, abs=near), (name, column)
+        assert name == "1p2i" or shares.keys() == ERRORS[name].keys()
+        for column in shares:
+            near = POINTS if name == "1p2i" else 2 * ERRORS[name][column] + ROUNDED
+            assert published_difference(name, column, found) <= near, (name, column)
+
+
+@pytest.mark.slow
+def test_the_published_queries_give_the_published_table(kopl_data: Path) -> None:
+    """Every cell within 1.1 points; the farthest is 2i of 1p2i, by 0.96."""
+    folder = kopl_data / "nell995"
+    graph = read_graph(folder)
+    kept = read_samples(folder / "betae-test-queries-half.pkl", graph=graph)
+    found = report(kept, Hardness(graph, compat="paper"), published="nell995")
+    assert found.skipped == {"2u-DM": 2000, "up-DM": 2000}
+    far = {
+        (name, column): published_difference(name, column, found)
+        for name, shares in PUBLISHED["nell995"].items()
+        for column in shares
+    }
+    assert len(far) == 27 and max(far.values()) <= POINTS, far
+    # A cell that the published table does not have is an empty one.
+    for name, shares in PUBLISHED["nell995"].items():
+        others = {*found.counts[name]} - {*shares, "no answer"}
+        assert name in ("3in", "2in1p", "2pi1pn") or all(
+            found.share(name, column) < ROUNDED for column in others
+        ), (name, others)
 
 
 def test_queries_of_another_graph_are_refused_by_number(kopl_data: Path, fb15k237: Graph) -> None:
