@@ -51,7 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--easy", action="store_true", help="count easy answers, too")
     parser.add_argument("--report", choices=REPORTS, default="text", help="default: text")
     parser.add_argument("--published", choices=PUBLISHED,
-                        help="show the published shares of a graph, too")  # fmt: skip
+                        help="show the published shares of a graph, too: of BetaE's test queries,"
+                        " with --compat paper")  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE",
                         help="write the report there, not to standard output")  # fmt: skip
     parser.add_argument("--labels", metavar="FILE",
@@ -87,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError(f"{arguments.file}: holds no queries of {arguments.split}")
     show(found, arguments)
     _tell(found, arguments.compat)
+    if arguments.published is not None:
+        _tell_published(arguments)
     return 0
 
 
@@ -106,6 +109,24 @@ def _tell(found: Report, compat: str | None) -> None:
         print(
             f"kopl: {strange:,} of {asked:,} answers in the file are no answers on this graph; the"
             " queries do not fit it: give the graph and the --split that they were made on",
+            file=sys.stderr,
+        )
+
+
+def _tell_published(arguments: argparse.Namespace) -> None:
+    """Say what the published shares are of, where it is not what was counted here."""
+    from cqa.formats.samples import format_of
+
+    if arguments.compat is None:
+        print(
+            "kopl: the published shares were computed with the published program's own rules: add"
+            " --compat paper for them",
+            file=sys.stderr,
+        )
+    if (arguments.input_format or format_of(arguments.file, arguments.split)) != "betae":
+        print(
+            "kopl: the published shares are of BetaE's test queries; other queries, such as"
+            " Query2box's, have other shares",
             file=sys.stderr,
         )
 

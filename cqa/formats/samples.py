@@ -138,7 +138,7 @@ def read_samples(
         raise KoplError(f"there is no format {format!r}; give one of {', '.join(INPUT_FORMATS)}")
     if not path.exists():
         raise ReadError("there is no such file or folder", source=str(path))
-    format = format or _format_of(path, split)
+    format = format or format_of(path, split)
     if format == "betae" and path.suffix in PICKLES and path.is_file():
         return formats_betae.read_pickles(path, split, graph)
     if is_folder(path, format) != path.is_dir():
@@ -162,7 +162,12 @@ def read_samples(
     return formats_parquet.read_table(path)
 
 
-def _format_of(path: Path, split: str) -> str:
+def format_of(path: Path | str, split: str = "test") -> str:
+    """The format of the queries of a split at a path, found by what is there.
+
+    One of `INPUT_FORMATS`. Raises ReadError for a folder that holds none of them.
+    """
+    path = Path(path)
     if path.is_file():
         if path.suffix in PICKLES:
             return "betae"

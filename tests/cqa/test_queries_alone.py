@@ -259,6 +259,31 @@ def test_hardness_tells_of_answers_that_the_graph_does_not_have(
     assert "answers in the file are no answers on this graph" in capsys.readouterr().err
 
 
+def test_published_shares_come_with_what_they_are_of(
+    official: tuple[str, str], trees: list[Sample], tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """The rules of the published program, and BetaE's queries: said where either is another."""
+    lines = tmp_path / "query2box.jsonl"
+    lines.write_text("\n".join(line(one) for one in trees) + "\n")
+    rules = "kopl: the published shares were computed with the published program's own rules: add"
+    queries = "kopl: the published shares are of BetaE's test queries"
+    for file, compat, told in (
+        (official[1], (), (True, False)),
+        (official[1], ("--compat", "paper"), (False, False)),
+        (str(lines), (), (True, True)),
+        (str(lines), ("--compat", "paper"), (False, True)),
+    ):
+        given = ("--graph", official[0], file, *compat)
+        assert run(command_hardness, *given) == 0
+        assert "published shares" not in capsys.readouterr().err
+        for form in ("text", "csv"):
+            assert run(command_hardness, *given, "--published", "nell995", "--report", form) == 0
+            shown = capsys.readouterr()
+            assert (rules in shown.err, queries in shown.err) == told
+            assert "kopl:" not in shown.out
+
+
 # --- the published files ------------------------------------------------------------------------
 
 
