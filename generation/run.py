@@ -27,7 +27,7 @@ from generation.stats import ANSWERS, Statistics
 from generation.unseen import Unseen
 from generation.workers import Crew, Plan, Worker, processes
 from kb import KnowledgeBase, load
-from kb.errors import WriteError
+from kb.errors import KoplError, WriteError
 from kb.progress import ProgressBar
 from kb.workers import LostWorkerError
 from kopl.example import Example, read_examples
@@ -71,7 +71,7 @@ def run(
     Raises GenerationError when there are no more questions or workers ended, ReadError for a
     stopped run that does not fit, WriteError for a file that cannot be written; what was made stays
     in ``FILE.part`` then, and ``resume`` goes on with it, also where only the last step is missing.
-    Where a knowledge base has no question at all, nothing is left.
+    Where an error comes before the first question, nothing is left.
     """
     form = form or form_named(output) or "jsonl"
     target = _target(Path(output), form)
@@ -137,7 +137,6 @@ def _fill(part: Part, kb: KnowledgeBase, crew: Crew, say: Callable[[str], None] 
                     say = None
                 if scarcity.after(new) and part.kept < plan.count:
                     if not part.kept:
-                        part.discard()
                         raise GenerationError(NOTHING)
                     raise GenerationError(
                         f"the knowledge base yields {part.kept} different questions, not"
@@ -149,6 +148,10 @@ def _fill(part: Part, kb: KnowledgeBase, crew: Crew, say: Callable[[str], None] 
             f"{error}; {part.path} has {part.kept} questions: go on with --resume (and fewer"
             " workers, if memory was short)"
         ) from None
+    except KoplError:
+        if not part.kept:
+            part.discard()  # no run has anything to go on with
+        raise
     finally:
         blocks.close()
     return report

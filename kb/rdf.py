@@ -10,6 +10,7 @@ strings so that no query over nodes meets them). Read back by `kb.rdfread.read_r
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -44,26 +45,36 @@ RdfForm = Literal["nt", "ttl", "nq"]
 # other facts share that triple.
 _Relational = tuple[int, int, int, bool, bool]
 
+log = logging.getLogger("kb")
+
 _LINES = 512  # parts of a piece, each with one or more lines: 100 to 300 KiB
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+")
 
 
 def ntriples(
-    kb: KnowledgeBase, *, base: str | None = None, graph: str | None = None, terms: bool = False
+    kb: KnowledgeBase,
+    *,
+    base: str | None = None,
+    graph: str | None = None,
+    terms: bool = False,
+    held: bool = False,
 ) -> Iterator[str]:
     """The knowledge base as pieces of N-Triples, many whole lines each; N-Quads with a graph.
 
     Without a ``base`` the IRIs are bare. With ``terms`` a fact is an RDF 1.2 triple term, and has
-    a node only when it has qualifiers. Raises KoplError for a base that is not an absolute IRI
-    ending in "/" and for a graph that is no absolute IRI.
+    a node only when it has qualifiers. ``held``: the triples are for a store, which holds all of
+    them. Raises KoplError for a base that is not an absolute IRI ending in "/", for a graph that is
+    no absolute IRI, and for a store of concepts too deep below each other.
     """
     check_options("nt" if graph is None else "nq", base=base, graph=graph)
+    check_depth(kb, held=held)
     return (piece for piece, _ in _ntriples(kb, base, graph, terms))
 
 
 def turtle(kb: KnowledgeBase, *, base: str | None = None, terms: bool = False) -> Iterator[str]:
     """The knowledge base as pieces of Turtle, grouped by subject; otherwise as `ntriples`."""
     check_base(base)
+    check_depth(kb, held=False)
     return (piece for piece, _ in _turtle(kb, base, terms))
 
 
@@ -75,13 +86,16 @@ def write_rdf(
     base: str | None = None,
     graph: str | None = None,
     terms: bool = False,
+    held: bool = False,
 ) -> None:
     """Write N-Triples, Turtle or N-Quads; compressed when the name ends in .gz, .bz2 or .xz.
 
-    ``base``, ``graph`` (N-Quads only) and ``terms`` are those of `ntriples`. Raises KoplError for
-    options that do not fit and WriteError for a file that cannot be written.
+    ``base``, ``graph`` (N-Quads only), ``terms`` and ``held`` are those of `ntriples`. Raises
+    KoplError for options that do not fit, and as `ntriples` does, and WriteError for a file that
+    cannot be written.
     """
     check_options(form, base=base, graph=graph)
+    check_depth(kb, held=held)
     if form == "ttl":
         pieces = _turtle(kb, base, terms)
     else:
@@ -109,6 +123,39 @@ def check_base(base: str | None) -> None:
         return
     if not (_ABSOLUTE.fullmatch(base) and base.endswith("/")) or set("?#") & set(base):
         raise KoplError(f"the base must be an absolute IRI that ends in '/', not {base!r}")
+
+
+# The encoding has a triple for each entity and each concept that it is an instance of, also
+# through others. Where there are so many for each entity, concepts stand deep below each other;
+# so many in all are said, and more than the most no store is built of: it would take more than
+# 5 GB and two minutes.
+DEEP, SAID, MOST = 32, 2_000_000, 20_000_000
+
+
+def check_depth(kb: KnowledgeBase, *, held: bool) -> None:
+    """Say that concepts stand so deep that their triples are many.
+
+    Raises KoplError where the triples are to be held in a store, and are too many.
+    """
+    count = kb.memberships
+    if count < max(SAID, DEEP * kb.entity_count):
+        return
+    why = (
+        f"the concepts stand deep below each other: KQA Pro's encoding has up to {count:,} triples"
+        f" that say which concepts the {kb.entity_count:,} entities are instances of"
+    )
+    if held and count > MOST:
+        raise KoplError(
+            f"{why}, and {MOST:,} are the most for a store; the engine kopl needs none (--engine"
+            " kopl; kopl generate: --verify 0)"
+        )
+    cost = "they take minutes and gigabytes to write"
+    if held:
+        cost = (
+            "a store of them takes minutes and gigabytes; the engine kopl needs none (--engine"
+            " kopl; kopl generate: --verify 0)"
+        )
+    log.warning("%s; %s", why, cost)
 
 
 # --- what both forms share ---------------------------------------------------------------------

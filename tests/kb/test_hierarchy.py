@@ -7,15 +7,18 @@ import time
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from kb import Builder, KnowledgeBase, load
+from kb import Builder, KnowledgeBase, load, rdf
 from kb import hierarchy as module
 from kb.check import check
 from kb.errors import KoplError
 from kb.snapshot import write_snapshot
+from kopl.cli import main
+from kopl.sparql.engines import embedded
 
 MANY = 20_000
 SIDE = 141  # of a square grid of as many
@@ -143,3 +146,68 @@ def test_a_tangle_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "MOST_INTERVALS", 500)
     with pytest.raises(KoplError, match="hierarchy of the 441 concepts is too tangled"):
         built(lambda n: [n + 21, *([n + 1] if n % 21 < 20 else [])], 21 * 21)
+
+
+@pytest.fixture(scope="module")
+def deep() -> KnowledgeBase:
+    """A chain of 20,000 concepts: 200 million pairs of an entity and a concept."""
+    return built(SHAPES["chain"], MANY)
+
+
+@pytest.mark.parametrize("name", ["oxigraph", "oxigraph-memory", "rdflib"])
+def test_no_store_of_deep_hierarchies(
+    deep: KnowledgeBase, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store was being built until the memory ended."""
+    pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed (extra 'sparql')")
+    if name == "rdflib":
+        pytest.importorskip("rdflib", reason="rdflib is not installed (extra 'sparql')")
+    monkeypatch.setenv("KOPL_CACHE_DIR", str(tmp_path))
+    begin = time.process_time()
+    with pytest.raises(KoplError, match=r"200,010,000 triples.*--engine kopl.*--verify 0"):
+        embedded(name, deep)
+    assert time.process_time() - begin < 2
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+def test_questions_on_deep_hierarchies(
+    deep: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    pytest.importorskip("pyoxigraph", reason="pyoxigraph is not installed (extra 'sparql')")
+    monkeypatch.setenv("KOPL_CACHE_DIR", str(tmp_path / "cache"))
+    write_snapshot(deep, tmp_path / "deep.kopl")
+    out = tmp_path / "questions.jsonl"
+    command = ["generate", "--kb", str(tmp_path / "deep.kopl"), "-n", "1", "-o", str(out)]
+    assert main(command) == 2
+    assert "kopl generate: --verify 0" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*questions*"))
+    assert main([*command, "--verify", "0"]) == 0
+
+
+@pytest.mark.parametrize("held", [False, True])
+def test_deep_hierarchies_are_said(
+    held: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    kb = built(SHAPES["chain"], 100)  # 5,050 pairs
+    monkeypatch.setattr(rdf, "SAID", 5051)
+    for _ in rdf.ntriples(kb, held=held):
+        pass
+    assert not caplog.messages
+    monkeypatch.setattr(rdf, "SAID", 5050)
+    assert "".join(rdf.ntriples(kb, held=held)).count("instance_of") == 5050
+    (said,) = caplog.messages
+    assert "5,050 triples" in said and ("--verify 0" in said) == held
+    monkeypatch.setattr(rdf, "MOST", 5049)
+    if held:
+        with pytest.raises(KoplError, match="5,049 are the most for a store"):
+            rdf.ntriples(kb, held=True)
+    else:
+        assert next(rdf.ntriples(kb))
+
+
+def test_many_entities_are_no_deep_hierarchy(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(rdf, "SAID", 10)
+    monkeypatch.setattr(rdf, "MOST", 20)
+    assert "".join(rdf.ntriples(built(SHAPES["chain"], 20), held=True)) and not caplog.messages

@@ -131,11 +131,14 @@ def asks_elsewhere(text: str) -> bool:
 
 
 def load(store: Store, kb: KnowledgeBase, *, terms: bool = False) -> None:
-    """Put a knowledge base into a store, streaming."""
+    """Put a knowledge base into a store, streaming.
+
+    Raises KoplError for concepts too deep below each other, before anything is loaded.
+    """
     from kb.rdf import ntriples
 
     ox = _pyoxigraph()
-    pieces = ntriples(kb, base=BASE, terms=terms)
+    pieces = ntriples(kb, base=BASE, terms=terms, held=True)
     for first in pieces:
         # Our own text needs no validation, which takes half of the time. The loader keeps what it
         # is given at once in memory.

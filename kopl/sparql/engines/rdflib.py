@@ -139,7 +139,7 @@ def _terms(kb: KnowledgeBase) -> Iterator[tuple[Any, Any, Any]]:
             known[at] = found
         return found
 
-    for piece in ntriples(kb, base=BASE):
+    for piece in ntriples(kb, base=BASE, held=True):
         for triple in ox.parse(piece, format=ox.RdfFormat.N_TRIPLES, lenient=True):
             yield term(triple.subject), term(triple.predicate), term(triple.object)
 

@@ -280,7 +280,7 @@ class VirtuosoServer:
         self._running()
         path = self.folder / "load" / f"kb-{secrets.token_hex(6)}.nt"
         try:
-            write_rdf(kb, path, "nt", base=BASE)
+            write_rdf(kb, path, "nt", base=BASE, held=True)
             self.load(path, graph, wait=wait)
         finally:
             path.unlink(missing_ok=True)
