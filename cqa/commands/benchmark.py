@@ -34,8 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="pairs of a type for each category (default: 10000)")  # fmt: skip
     parser.add_argument(
         "--types", nargs="+", metavar="T",
-        help="names or formulas of types (default: the 11 types without negation of the paper, 4p"
-        " and 4i among them, and 5 with negation)",
+        help="names or formulas of types, or one type of a family (efo1:type0016) (default: the 11"
+        " types without negation of the paper, 4p and 4i among them, and 5 with negation)",
     )  # fmt: skip
     parser.add_argument("--split", default="test", metavar="NAME", help="default: test")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="default: 0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from cqa.errors import FormulaError, QueryError
 from cqa.query import Query
@@ -15,7 +15,7 @@ from cqa.sampling.steps import check_type
 from cqa.sampling.trees import TreeSampler
 from cqa.types.efok_text import read_formula, write_formula
 from cqa.types.normal import to_form
-from cqa.types.registry import FAMILIES, SPACES, GraphType, TreeType, by_name, types
+from cqa.types.registry import FAMILIES, SPACES, GraphType, TreeType, by_id, by_name, types
 from cqa.types.tree import Tree
 from kb.stream import read_text
 
@@ -79,13 +79,11 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 def _kinds(text: str, number: int, form: str | None) -> Iterator[Kind]:
     family, _, part = text.partition(":")
     if family in FAMILIES:
-        space = part if part in SPACES else None
-        rows = types(family, space=space) if family == "efok" else types(family)
         if family == "efok" and form is not None:
             raise QueryError("forms are of operator trees; query graphs (efok) have none")
-        chosen = [row for row in rows if part in ("", space, row.id)]
-        if not chosen:
-            raise SamplingError(f"{family} has no type {part!r}; kopl cqa types lists them")
+        chosen: Sequence[TreeType | GraphType] = (
+            types(family, space=part or None) if part in ("", *SPACES) else [by_id(family, part)]
+        )
         for row in chosen:
             yield _kind(row, row.id, form)
         return

@@ -161,19 +161,56 @@ def graph_types(
 
 
 def by_name(name: str, form: str | None = None) -> TreeType | GraphType:
-    """The type of a name (1p, 2i1p, 2u-DM, …) or of a formula, an operator tree's or EFOk's.
+    """The type of a name (1p, 2i1p, 2u-DM, …), of a family and an id (efo1:type0016), or of a
+    formula, an operator tree's or EFOk's.
 
     An operator tree has the id of `cqa.types.efo1.formula_id`, a query graph the one that it has in
     EFOk's complete space, and none ("") if it is not there. ``form`` is of operator trees. Raises
-    QueryError for an unknown name or form, FormulaError for a malformed formula.
+    QueryError for an unknown name or form, and for an id without its family, as EFO-1's and EFOk's
+    have one form; FormulaError for a malformed formula.
     """
+    family, colon, part = name.partition(":")
+    if colon and family in FAMILIES:
+        return by_id(family, part, form)
     if _LISP.match(name):
         return _tree_type(read_formula(name), form)
     if "(" in name:
         if form is not None:
             raise QueryError("forms are of operator trees; query graphs (efok) have none")
         return _graph_type(read_graph(name))
+    if _ID.fullmatch(name):
+        raise QueryError(_hint(name))
     return _tree_type(betae.named(name), form)
+
+
+def by_id(family: str, given: str, form: str | None = None) -> TreeType | GraphType:
+    """The type of an id in the published limits of "efo1", in EFOk's complete space, or a name.
+
+    Raises QueryError for an id that the family does not have, and what `types` raises.
+    """
+    for row in types(family, form=form):
+        if row.id == given:
+            return row
+    raise QueryError(f"{family} has no type {given!r}; kopl cqa types lists them")
+
+
+# What EFO-1's ids and EFOk's look like.
+_ID = re.compile(r"type(?:[0-9]+|-[a-zA-Z0-9]+)")
+
+
+def _hint(given: str) -> str:
+    """What to write for an id that stands without its family."""
+    found = [
+        f"{family}:{given}" for family in FAMILIES if any(row.id == given for row in types(family))
+    ]
+    message = f"{given!r} is an id, which needs its family"
+    if len(found) > 1:
+        return f"{message}: write {' or '.join(found)}, which are different types"
+    if found:
+        return f"{message}: write {found[0]}"
+    if given.startswith("type-"):
+        return f"{given!r} is in no family's list; write the formula, such as (i,(p,(e)),(p,(e)))"
+    return f"{given!r} is in no family's list; kopl cqa types lists them"
 
 
 # Operator trees and EFOk's formulas differ in what follows the first bracket.

@@ -214,6 +214,8 @@ def test_published_types() -> None:
         ({"share": 0.0}, "a share lies above 0 and is at most 1, not 0.0"),
         ({"types": ("2p", "2p")}, "different ones"),
         ({"types": ("2q",)}, "no query type named '2q'"),
+        ({"types": ("type0016",)}, "write efo1:type0016 or efok:type0016"),
+        ({"types": ("efok:type9999",)}, "efok has no type 'type9999'"),
         ({"types": ("(n,(p,(e)))",)}, "no match of this type has a link that may be missing"),
         ({"types": ("2i",), "pairs": 1}, "2i: 20% of 2 pairs is less than one; ask for more pairs"),
         ({"split": "train"}, "no missing links for queries of 'train'"),

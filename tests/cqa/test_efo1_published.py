@@ -291,6 +291,6 @@ def test_another_form_is_refused_for_the_tables(tmp_path: Path) -> None:
 
 
 def test_a_type_without_such_an_id(tmp_path: Path) -> None:
-    with pytest.raises(SamplingError, match="efo1 has no type 'type0006'; kopl cqa types"):
+    with pytest.raises(QueryError, match="efo1 has no type 'type0006'; kopl cqa types"):
         kinds(["efo1:type0006"])
     assert [kind.id for kind in kinds(["efo1:type0530"])] == ["type0530"]

@@ -120,6 +120,36 @@ def test_unknown_names_and_formulas() -> None:
         by_name("r1(s1,f1)", "DNF")
 
 
+def test_types_by_family_and_id() -> None:
+    for family in FAMILIES:
+        for row in types(family)[::97]:
+            assert by_name(f"{family}:{row.id}") == row
+    assert by_name("efo1:type0016", "DNF").formula == by_name("2in", "DNF").formula
+    with pytest.raises(QueryError, match="efo1 has no type 'type0006'; kopl cqa types"):
+        by_name("efo1:type0006")
+    with pytest.raises(QueryError, match="efok has no type 'paper'"):
+        by_name("efok:paper")
+    with pytest.raises(QueryError, match="forms are of operator trees"):
+        by_name("efok:type0016", "DNF")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("type0016", "write efo1:type0016 or efok:type0016, which are different types"),
+        ("type0006", "write efok:type0006"),
+        ("type1906", "write efok:type1906"),
+        ("type1907", "kopl cqa types lists them"),
+        ("type-iiipepepepe", "write the formula, such as (i,(p,(e)),(p,(e)))"),
+    ],
+)
+def test_an_id_without_its_family_hints_at_the_families_that_have_it(name: str, hint: str) -> None:
+    with pytest.raises(QueryError) as caught:
+        by_name(name)
+    assert hint in str(caught.value) and repr(name) in str(caught.value)
+    assert ("efo1:" in str(caught.value)) == (name == "type0016")
+
+
 def run(*arguments: str) -> int:
     parser = argparse.ArgumentParser()
     command_types.add_arguments(parser)
