@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from kopl.types import Kind, Type
 
@@ -75,6 +76,19 @@ def declare(
     if published:
         SPELLINGS[published] = function
     return function
+
+
+def meant(text: str) -> Function | None:
+    """The function that a text names, however it writes capitals, or None.
+
+    For hints only: a program names functions exactly.
+    """
+    return SPELLINGS.get(text) or _folded().get(text.strip().removesuffix("()").casefold())
+
+
+@cache
+def _folded() -> dict[str, Function]:
+    return {spelling.casefold(): function for spelling, function in SPELLINGS.items()}
 
 
 _KEY, _QKEY = ("key", Kind.KEY), ("qkey", Kind.QUALIFIER_KEY)

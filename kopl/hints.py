@@ -7,7 +7,7 @@ from kb.errors import ValueReadError
 from kb.search import suggest
 from kb.store import NameKind
 from kb.values import read_quantity
-from kopl.functions import SPELLINGS
+from kopl.functions import meant
 from kopl.program import Call, post_order
 from kopl.types import Kind
 
@@ -54,7 +54,7 @@ def _known(kb: KnowledgeBase, kind: Kind, text: str) -> bool:
 
 
 def _sentence(kb: KnowledgeBase, what: str, text: str, kinds: tuple[NameKind, ...]) -> str:
-    if (function := SPELLINGS.get(text)) is not None:
+    if (function := meant(text)) is not None:
         call = function.signature
         return f"the knowledge base has no {what} {text!r}; is the call {call} meant?"
     near = suggest(kb, text, kinds)

@@ -8,8 +8,9 @@ from typing import TypeAlias
 
 from kb.errors import ValueReadError
 from kb.values import Condition, Quantity, Time, read_quantity, read_time
+from kb.wording import counted
 from kopl.errors import TypingError
-from kopl.functions import FUNCTIONS, SPELLINGS, Function
+from kopl.functions import FUNCTIONS, Function, meant
 from kopl.program import Call, linked
 from kopl.types import Kind
 
@@ -85,7 +86,7 @@ def _wrong_count(call: Call) -> str:
 
 def _bare_hint(call: Call) -> str:
     """Says which textual arguments are names of functions: a call has parentheses."""
-    named = {text: SPELLINGS[text] for text in call.arguments if text in SPELLINGS}
+    named = {text: function for text in call.arguments if (function := meant(text))}
     return "".join(
         f"; {text!r} is a text here, the call is {function.signature}"
         for text, function in named.items()
@@ -93,7 +94,7 @@ def _bare_hint(call: Call) -> str:
 
 
 def _count(number: int, noun: str) -> str:
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
+    return counted(number, noun) if number else f"no {noun}s"
 
 
 def _input_hint(function: Function) -> str:

@@ -139,9 +139,12 @@ def test_hints(tiny: KnowledgeBase, program: str, hint: str) -> None:
     assert any(hint in found for found in result.hints), result.hints
 
 
-def test_hints_name_the_call_that_was_meant(tiny: KnowledgeBase) -> None:
-    (hint,) = Executor(tiny).run("Find(FindAll)").hints
-    assert hint.endswith("no entity or concept 'FindAll'; is the call FindAll() meant?")
+@pytest.mark.parametrize("name", ["FindAll", "findall", "FINDALL", "findAll"])
+def test_hints_name_the_call_that_was_meant(tiny: KnowledgeBase, name: str) -> None:
+    (hint,) = Executor(tiny).run(f"Find({name})").hints
+    assert hint.endswith(f"no entity or concept {name!r}; is the call FindAll() meant?")
+    with pytest.raises(TypingError, match=rf"{name!r} is a text here, the call is FindAll\(\)"):
+        Executor(tiny).run(f"Count({name})")
 
 
 def test_no_hints_for_what_is_known(tiny: KnowledgeBase) -> None:
