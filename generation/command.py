@@ -12,6 +12,7 @@ from generation.balance import SHARES
 from generation.blocks import Options
 from generation.stats import ANSWERS, Statistics, short_rows
 from kb.errors import KoplError
+from kb.wording import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -192,7 +193,8 @@ def run(arguments: argparse.Namespace) -> int:
     why = ", ".join(f"{reason} {count}" for reason, count in report.reasons.most_common())
     print(f"kopl: kept {report.kept} of {candidates} candidates ({why})", file=sys.stderr)
     if report.compared:
-        print(f"kopl: {report.compared} queries were run and agree", file=sys.stderr)
+        agreed = counted(report.compared, "query was run and agrees", "queries were run and agree")
+        print(f"kopl: {agreed}", file=sys.stderr)
     return 0
 
 

@@ -7,6 +7,7 @@ import json
 import sys
 
 from kb.errors import KoplError
+from kb.wording import counted
 
 # What every command that reads question sets says of them.
 SET = (
@@ -75,7 +76,7 @@ def _convert(arguments: argparse.Namespace) -> int:
         arguments.source, arguments.target, arguments.to,
         with_answers=arguments.with_answers, licence=arguments.license,
     )  # fmt: skip
-    print(f"kopl: {count} examples", file=sys.stderr)
+    print(f"kopl: {counted(count, 'example')}", file=sys.stderr)
     return 0
 
 
@@ -114,11 +115,11 @@ def _check(arguments: argparse.Namespace) -> int:
         print(json.dumps(summary.to_json(), ensure_ascii=False))
     else:
         print(
-            f"{summary.examples} examples: {summary.programs} programs run,"
-            f" {summary.queries} queries read, {summary.queries_run} run,"
-            f" {summary.answers} answers compared"
+            f"{counted(summary.examples, 'example')}: {counted(summary.programs, 'program')} run,"
+            f" {counted(summary.queries, 'query', 'queries')} read, {summary.queries_run} run,"
+            f" {counted(summary.answers, 'answer')} compared"
         )
         for kind, count in summary.to_json()["problems"].items():
             print(f"  {kind}: {count}")
-        print(f"{summary.bad} examples with problems" if summary.bad else "all agree")
+        print(f"{counted(summary.bad, 'example')} with problems" if summary.bad else "all agree")
     return 1 if summary.bad else 0

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 from kb.errors import WriteError
+from kb.wording import counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -76,5 +77,5 @@ def _check(arguments: argparse.Namespace) -> int:
         print(f"{place}{doubt.section}: {doubt.name}: {doubt.reason}")
         for sentence in samples.sentences(doubt.section, doubt.name):
             print(f"    {sentence}")
-    print(f"kopl: {len(known)} name{'s' * (len(known) > 1)} to look at", file=sys.stderr)
+    print(f"kopl: {counted(len(known), 'name')} to look at", file=sys.stderr)
     return 1

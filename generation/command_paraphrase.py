@@ -9,6 +9,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
+from kb.wording import counted
 
 if TYPE_CHECKING:
     from generation.paraphrase.filters import Filters, Report
@@ -177,7 +178,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace) -> int:
     from generation.formats import open_examples
     from generation.paraphrase.collect import to_judge
-    from generation.paraphrase.filters import Report, counted
+    from generation.paraphrase.filters import Report
     from generation.paraphrase.originals import originals
     from generation.paraphrase.responses import read_responses
     from generation.paraphrase.tasks import write_tasks
@@ -198,7 +199,7 @@ def _export(arguments: argparse.Namespace) -> int:
 def _import(arguments: argparse.Namespace) -> int:
     from generation.formats import open_examples
     from generation.paraphrase.collect import collect
-    from generation.paraphrase.filters import Report, counted, rejecting
+    from generation.paraphrase.filters import Report, rejecting
     from generation.paraphrase.originals import originals
     from generation.paraphrase.responses import read_responses
     from kopl.example import write_examples

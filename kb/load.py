@@ -26,6 +26,7 @@ from kb.snapshot import (
 )
 from kb.store import KnowledgeBase
 from kb.stream import TextReader
+from kb.wording import counted
 
 log = logging.getLogger("kb")
 
@@ -94,8 +95,8 @@ def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
         problems.warning(found.code, found.place, found.message)
     if problems.warnings:
         shown = str(path).encode("utf-8", "backslashreplace").decode()  # a name may be odd
-        count = problems.warnings
-        log.warning("%s: %d warnings while reading; 'kopl kb check' lists them", shown, count)
+        count = counted(problems.warnings, "warning")
+        log.warning("%s: %s while reading; 'kopl kb check' lists them", shown, count)
     return kb
 
 

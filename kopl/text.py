@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from kb.wording import counted
 from kopl.errors import LimitError, ParseError
 from kopl.functions import SPELLINGS, Function
 from kopl.program import Call, linked, post_order
@@ -262,8 +263,8 @@ def read_serialised(text: str) -> Call:
         function = _function(name, number)
         if len(stack) < function.arity:
             raise ParseError(
-                f"{function.name} takes {function.arity} inputs, but only {len(stack)} calls"
-                " before it are left",
+                f"{function.name} takes {counted(function.arity, 'input')}, but only"
+                f" {counted(len(stack), 'call before it is', 'calls before it are')} left",
                 number,
             )
         cut = len(stack) - function.arity

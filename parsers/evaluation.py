@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
+from kb.wording import counted
 from kopl.errors import ParseError
 from kopl.example import Asked
 from kopl.executor import Denoted
@@ -134,17 +135,18 @@ class Report:
             )
         if unknown := sum(one.example.program is None for one in self.compared):
             found.append(
-                f"{unknown} questions have an answer and no program: they count overall and for"
-                " zero-shot, in no other column"
+                f"{counted(unknown, 'question has', 'questions have')} an answer and no program:"
+                " counted overall and for zero-shot, in no other column"
             )
         if golden := sum(one.gold is None for one in self.compared):
             found.append(
-                f"{golden} questions store no answer and their programs have no single one on this"
-                " knowledge base; they are never right"
+                f"{counted(golden, 'question stores', 'questions store')} no answer, nor does the"
+                " program have a single one on this knowledge base: never right"
             )
         missing = [one for one in self.judged if one.error_kind == MissingPackageError.kind]
         if missing:
-            found.append(f"{len(missing)} queries were not run: {missing[0].error}")
+            were = counted(len(missing), "query was", "queries were")
+            found.append(f"{were} not run: {missing[0].error}")
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from kb import KnowledgeBase
 from kb.errors import KoplError, ReadError
 from kb.stream import writing
+from kb.wording import counted
 from kopl.example import Asked, Example, read_examples, read_questions, write_examples
 from parsers.settings import Settings
 
@@ -61,7 +62,7 @@ def make(kb: KnowledgeBase, settings: Settings, folder: Path) -> None:
     purposes = {"train": "", "valid": _choosing(settings, len(found.valid)), "test": ": scored"}
     for name, source in asdict(found.sources).items():
         count = write_examples(folder / f"{name}.jsonl", parts[name])
-        print(f"{name}: {count} questions ({source}){purposes[name]}")
+        print(f"{name}: {counted(count, 'question')} ({source}){purposes[name]}")
     if found.remark:
         print(found.remark)
     with writing(folder / SOURCES) as file:

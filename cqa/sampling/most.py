@@ -13,6 +13,7 @@ from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind
 from cqa.types.normal import binary, flatten
 from cqa.types.tree import Tree
+from kb.wording import counted
 
 log = logging.getLogger("kb")
 
@@ -72,6 +73,6 @@ def check_count(kinds: Sequence[Kind], count: int, links: Links, *, ordered: boo
         )
     short = sum(bound < count for bound in bounds.values())
     if short:
-        others = f", and {short - 1} more types cannot have as many" if short > 1 else ""
+        others = f", and {counted(short - 1, 'more type')} cannot have as many" if short > 1 else ""
         log.warning("%s has at most %s queries on this graph, not %s%s; what there is will be"
                     " drawn", name, f"{fewest:,}", f"{count:,}", others)  # fmt: skip

@@ -12,7 +12,6 @@ from generation.paraphrase.filters import (
     Reject,
     Rejected,
     Report,
-    counted,
     example_of,
     ignore,
     sift,
@@ -21,6 +20,7 @@ from generation.paraphrase.originals import Original
 from generation.paraphrase.responses import Paraphrase, Responses
 from generation.paraphrase.tasks import Written
 from kb.errors import KoplError
+from kb.wording import counted
 from kopl.example import Example
 
 log = logging.getLogger("kb")

@@ -16,12 +16,12 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from generation.english import plural
 from generation.paraphrase.mentions import plain
 from generation.paraphrase.originals import Original
 from generation.paraphrase.responses import Vote
 from kb.errors import KoplError
 from kb.stream import writing
+from kb.wording import counted
 from kopl.example import Example
 
 Names = Literal["reject", "warn", "ignore"]
@@ -133,11 +133,6 @@ class Report:
         if self.warned:
             parts.append(f"{self.warned} kept without all names and values")
         return "; ".join(parts)
-
-
-def counted(number: int, noun: str) -> str:
-    """A number of things, as "1 question" or "2 questions"."""
-    return f"{number} {noun if number == 1 else plural(noun)}"
 
 
 def fault(original: Original, text: str, filters: Filters) -> tuple[str, list[str]]:

@@ -13,6 +13,7 @@ from kb.imports.columns import guess_columns
 from kb.imports.guesses import Draft, TableGuess, guess_tables
 from kb.imports.profile import Profile, read_profile
 from kb.imports.words import MISSING
+from kb.wording import counted
 
 _LEGEND = """\
 # Drafted from the values of the tables. Read it, edit it, then
@@ -80,7 +81,7 @@ def _table(table: TableGuess, folder: Path, words: list[str]) -> Iterator[str]:
     profile = table.profile
     yield f"  {_scalar(table.key)}:"
     name = os.path.relpath(profile.path, folder or ".").replace(os.sep, "/")
-    yield from _field(table, "file", name, f"{profile.rows} rows")
+    yield from _field(table, "file", name, counted(profile.rows, "row"))
     natural = "\t" if ".tsv" in [s.lower() for s in profile.path.suffixes] else ","
     if profile.form.delimiter != natural:
         mark = "tab" if profile.form.delimiter == "\t" else profile.form.delimiter

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from kb.imports.profile import Column, Guess, Profile, guess_form, words_of
 from kb.store import normalise_name
+from kb.wording import counted
 
 _CODES = frozenset(("code", "key", "isbn", "sku", "no", "nr", "number", "#"))
 _NAMES = ("name", "title", "label")
@@ -180,9 +181,10 @@ def _guess_id(table: TableGuess) -> None:
     missing = table.profile.rows - column.filled
     why = f"no value is there twice: {samples(column.values)}"
     if twice:
-        why = f"{len(twice)} values are there twice ({samples(twice)}); mend them"
+        why = f"{counted(len(twice), 'value is', 'values are')} there twice"
+        why += f" ({samples(twice)}); mend them"
     if missing:
-        why += f"; missing in {missing} rows"
+        why += f"; missing in {counted(missing, 'row')}"
     table.notes["id"] = (why, bool(twice or missing))
 
 
@@ -210,7 +212,7 @@ def _note_name(table: TableGuess, column: Column) -> None:
     twice = column.filled - len(column.values)
     missing = table.profile.rows - column.filled
     if missing:
-        why += f"; missing in {missing} rows"
+        why += f"; missing in {counted(missing, 'row')}"
     if twice and not table.id:
         table.repeats = True
         why += f"; {twice} are there again: one thing each, by repeats"

@@ -16,6 +16,7 @@ from kb.imports.mapping import Cells, Fact, Qualifier, Table, TableMap, Target, 
 from kb.imports.sheets import Sheet, SheetForm
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
+from kb.wording import counted
 
 log = logging.getLogger("kb")
 
@@ -136,8 +137,8 @@ class _Faults:
                     f"{path}: column {column!r}: {count} cells are not what the mapping says"
                 )
         lines.append(
-            f"{self._count} cells or rows are wrong; mend them or the mapping, or leave them out"
-            f" with --skip-malformed; {_DRAFT}"
+            f"{counted(self._count, 'cell or row is', 'cells or rows are')} wrong; mend them"
+            f" or the mapping, or leave them out with --skip-malformed; {_DRAFT}"
         )
         raise ReadError("\n".join(lines), place=place, source=source)
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from kb.errors import KoplError
 from kb.progress import ProgressBar
+from kb.wording import counted
 from kopl.cli.common import (
     add_encoding,
     add_endpoint,
@@ -81,7 +82,8 @@ def run(arguments: argparse.Namespace) -> int:
         headings = ("engine", "agree", "differ", "failed", "total s", "median ms", "max ms")
         print_table(headings, [_row(name, tally) for name, tally in tallies.items()])
     bad = sum(tally.differ + tally.failed for tally in tallies.values())
-    print(f"kopl: {len(programs)} programs, {bad} differences and failures", file=sys.stderr)
+    faults = counted(bad, "difference or failure", "differences and failures")
+    print(f"kopl: {counted(len(programs), 'program')}, {faults}", file=sys.stderr)
     return 1 if bad else 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb.errors import KoplError
+from kb.wording import counted
 from kopl.cli import kb_import
 from kopl.cli.common import add_kb, open_kb, positive, print_table, show_warnings
 
@@ -156,7 +157,8 @@ def _check(arguments: argparse.Namespace) -> int:
             print(problem)
     for (severity, code), count in sorted(problems.counts.items()):
         print(f"{count:8} {severity} {code}", file=sys.stderr)
-    print(f"kopl: {problems.errors} errors, {problems.warnings} warnings", file=sys.stderr)
+    counts = counted(problems.errors, "error"), counted(problems.warnings, "warning")
+    print(f"kopl: {', '.join(counts)}", file=sys.stderr)
     return 1 if problems.errors else 0
 
 

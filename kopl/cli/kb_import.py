@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kb.errors import KoplError, WriteError
+from kb.wording import counted
 from kopl.cli.common import positive, show_warnings
 
 if TYPE_CHECKING:
@@ -178,7 +179,8 @@ def _draft(arguments: argparse.Namespace) -> int:
         with writing(out) as file:
             file.write(draft.text)
         print(
-            f"kopl: {out}: read and edit it ({draft.doubts} guesses are doubtful, lines with #?),"
+            f"kopl: {out}: read and edit it"
+            f" ({counted(draft.doubts, 'guess is', 'guesses are')} doubtful, lines with #?),"
             f" then kopl kb import --mapping {out} -o OUT",
             file=sys.stderr,
         )

@@ -9,6 +9,7 @@ import time
 from typing import Any
 
 from kb.errors import KoplError
+from kb.wording import counted
 from kopl.cli.common import (
     add_encoding,
     add_endpoint,
@@ -149,7 +150,7 @@ def _properties(arguments: argparse.Namespace) -> int:
     else:
         with writing(arguments.out) as file:
             file.write(text)
-    print(f"kopl: {len(found)} labels of properties", file=sys.stderr)
+    print(f"kopl: {counted(len(found), 'label')} of properties", file=sys.stderr)
     return 0
 
 

@@ -14,6 +14,7 @@ from kb import KnowledgeBase, write_kqapro, write_lines, write_snapshot
 from kb.errors import KoplError
 from kb.progress import ProgressBar
 from kb.stream import writing
+from kb.wording import counted
 from kopl.cli.common import print_table
 from kopl.example import Example
 from kopl.traits import asking
@@ -124,7 +125,8 @@ def _run(arguments: argparse.Namespace) -> int:
         with writing(arguments.report) as file:
             file.write(json.dumps(report.to_json(), indent=2) + "\n")
     print_table(("part", "source", "questions", "converted", "share"), list(report.rows()))
-    print(f"\n{report.restored} programs have a clause that only the question's wording gave.\n")
+    have = counted(report.restored, "program has", "programs have")
+    print(f"\n{have} a clause that only the question's wording gave.\n")
     if reasons := list(report.reason_rows()):
         print_table(("not converted because", *report.tags), reasons)
     return 0

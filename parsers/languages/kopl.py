@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kb.wording import counted
 from kopl.errors import ParseError, ProgramError
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
@@ -67,7 +68,8 @@ def assembled(functions: Sequence[str], arguments: Sequence[Sequence[str]]) -> C
     for number, (name, texts) in enumerate(zip(functions, arguments, strict=True)):
         function = FUNCTIONS[name]
         if len(ready) < function.arity:
-            raise ParseError(f"{name} takes {function.arity} inputs, found {len(ready)}", number)
+            wanted = counted(function.arity, "input")
+            raise ParseError(f"{name} takes {wanted}, found {len(ready)}", number)
         cut = len(ready) - function.arity
         ready[cut:] = [Call(function, tuple(ready[cut:]), tuple(texts))]
     if len(ready) != 1:

@@ -273,7 +273,7 @@ def test_units_in_columns_and_cells(tmp_path: Path) -> None:
 def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
     rows = "".join(f"{n},N{n}\n" for n in range(9))
     text = drafted(tmp_path, things=f"id,name\n{rows}8,M\n")
-    assert "id: id  #? 1 values are there twice (8); mend them" in text
+    assert "id: id  #? 1 value is there twice (8); mend them" in text
     with pytest.raises(ReadError, match="line 11: the id '8' is that of things"):
         read_tables(tmp_path / "map.yaml")
 

@@ -128,7 +128,7 @@ MALFORMED = [
     ("Count(Find(x),\n  Fnd(y))", ParseError, "line 2, column 3"),
     ("hello", ParseError, "no function 'hello'"),
     ("Find <arg> x <func>", ParseError, "call 1: a function's name is missing"),
-    ("Count", ParseError, "takes 1 inputs"),
+    ("Count", ParseError, "takes 1 input"),
     ("Find <arg> x <func> Find <arg> y", ParseError, "2 calls are left over"),
     ("Find <arg> x <func> And", ParseError, "call 1: And takes 2 inputs"),
     ("[", ParseError, "not JSON"),

@@ -243,7 +243,7 @@ def test_notes(language: Language, monkeypatch: pytest.MonkeyPatch) -> None:
 
     model = Told(language, {"a": [COUNT]})
     report = evaluate(model, [asks(COUNTRIES, None, "a")], ())
-    assert report.notes()[0].startswith("1 questions store no answer")
+    assert report.notes()[0].startswith("1 question stores no answer")
 
     def missing(prediction: Prediction) -> None:
         raise MissingPackageError("pip install pyoxigraph")

@@ -55,7 +55,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert counts["restored"] == 1
     shown = capsys.readouterr().out
     assert f"all\tall\t{total}\t{len(examples)}\t" in shown
-    assert "1 programs have a clause" in shown
+    assert "1 program has a clause" in shown
 
 
 def test_parts_are_disjoint_and_complete(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_queries_that_no_program_says_run_on_the_engine(small: KnowledgeBase) ->
         ("Find <arg> x <func> Fnd", ParseError, "did you mean Find"),
         ("Find <arg> x <func> Find <arg> y", ParseError, "2 calls are left over"),
         ("Find <arg> x <func> And", ParseError, "takes 2 inputs"),
-        ("Count", ParseError, "takes 1 inputs"),
+        ("Count", ParseError, "takes 1 input"),
     ],
 )
 def test_programs_that_cannot_be_read(
@@ -107,7 +107,7 @@ def test_queries_that_cannot_be_read(small: KnowledgeBase, text: str) -> None:
 
 
 def test_functions_that_do_not_fit_together() -> None:
-    with pytest.raises(ParseError, match="takes 1 inputs, found 0"):
+    with pytest.raises(ParseError, match="takes 1 input, found 0"):
         assembled(["Count"], [()])
     with pytest.raises(ParseError, match="2 calls are left over"):
         assembled(["FindAll", "FindAll"], [(), ()])

@@ -212,7 +212,7 @@ def test_compare_shows_differences(capsys: OUT, tmp_path: Path, url: str) -> Non
     )
     shown = capsys.readouterr()
     assert "Count(FindAll())" in shown.out + shown.err
-    assert "1 differences" in shown.err
+    assert "1 difference or failure" in shown.err
 
 
 # --- Wikidata's form ------------------------------------------------------------------------------
