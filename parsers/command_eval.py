@@ -56,7 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="of the beam, take the first program that has exactly one answer",
     )  # fmt: skip
     parser.add_argument(
-        "--paper", action="store_true", help="show published figures of KQA Pro below one's own"
+        "--paper",
+        action="store_true",
+        help="show published figures of KQA Pro, and one's own above them by the published rule",
     )
     parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
     parser.add_argument(

@@ -102,7 +102,7 @@ def run(arguments: argparse.Namespace) -> int:
             print(trainer.scoring, flush=True)
         ways = ("unconstrained", "constrained") if settings.decoding == "both" else ()
         score(
-            folder, folder / "test.jsonl", kb=kb, brief=True,
+            folder, folder / "test.jsonl", kb=kb, brief=True, paper=settings.paper,
             constrained=[way == "constrained" for way in ways or (settings.decoding,)],
         )  # fmt: skip
         calibrate_for_asking(folder, kb)

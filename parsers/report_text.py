@@ -27,7 +27,9 @@ TITLES = {
 
 
 def text_of(comparison: Comparison, *, paper: bool = False, brief: bool = False) -> str:
-    """The evaluation as a text; ``paper`` adds published figures, ``brief`` is the first table.
+    """The evaluation as a text; ``brief`` is the first table.
+
+    ``paper`` adds published figures, with the runs beside them by the published rule.
 
     A line is longer than 80 columns only where a name in it is.
     """
@@ -42,7 +44,7 @@ def text_of(comparison: Comparison, *, paper: bool = False, brief: bool = False)
     if len(runs) > 1:
         parts.append(_differences(comparison))
     if paper:
-        parts += _published()
+        parts += _published(comparison)
     parts.append([line for note in footnotes(comparison) for line in _wrapped(note)])
     return "\n".join("\n".join(part) + "\n" for part in parts if part)
 
@@ -133,23 +135,36 @@ def _differences(comparison: Comparison) -> list[str]:
     return _table(headings, rows)
 
 
-def _published() -> list[list[str]]:
-    """What others measured on KQA Pro's test questions."""
+def _published(comparison: Comparison) -> list[list[str]]:
+    """The runs by the published rule, and what others measured on KQA Pro's test questions."""
     skills = [row for row in PUBLISHED if row.overall is not None]
     hops = [row for row in PUBLISHED if row.hops]
+    several = len(comparison.runs) > 1
+    own = [
+        (f"run {letter(number)}" if several else "this run", run.report.table("published"))
+        for number, run in enumerate(comparison.runs)
+    ]
 
     def cells(row: Published, columns: Iterable[str]) -> list[str]:
         figures = {**row.skills, **row.hops}
         return [f"{figures[one]:.2f}" if one in figures else NONE for one in columns]
 
     rows = [
-        (f"{row.name}{' *' if row.source == LATER else ''}", f"{row.overall:.2f}",
-         *cells(row, SKILLS))
+        (name, percent(table.overall), *map(percent, table.parts["skills"].values()))
+        for name, table in own
+    ]
+    rows += [
+        (row.name.removesuffix(" split") + (" *" if row.source == LATER else ""),
+         f"{row.overall:.2f}", *cells(row, SKILLS))
         for row in skills
     ]  # fmt: skip
-    by_hops = [(row.name, *cells(row, HOPS)) for row in hops]
+    by_hops = [(name, *map(percent, table.parts["hops"].values())) for name, table in own]
+    by_hops += [(row.name, *cells(row, HOPS)) for row in hops]
     return [
-        _wrapped("Published, of KQA Pro's own test questions, for orientation only:"),
+        _wrapped(
+            "By the published rule, beside the published figures, which are of KQA Pro's own test"
+            " questions; beside other questions they are for orientation only:"
+        ),
         _table(("right, %", "all", *(SHORT[skill] for skill in SKILLS)), rows, gap=1),
         _wrapped(f"Source: {next(row.source for row in skills)}. * {LATER}"),
         _table(("right, %, by hops", *HOPS), by_hops),

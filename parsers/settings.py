@@ -232,7 +232,8 @@ class Settings(_Checked):
     whose weights the training begins with. ``query_style`` is how queries are written that the
     examples do not bring. ``decoding`` is what the best epoch is chosen and the run scored by; of
     both, unconstrained decoding chooses. ``device`` is auto, cpu, cuda or cuda:N. ``memory`` bounds
-    what predicting takes beyond the weights, in GiB; it changes no prediction.
+    what predicting takes beyond the weights, in GiB; it changes no prediction. ``paper``: published
+    figures of KQA Pro stand beside the run's at the end.
     """
 
     model: str = "pointer"
@@ -252,6 +253,7 @@ class Settings(_Checked):
     memory: float = 2.0
     threads: int = 2
     plots: bool = True
+    paper: bool = False
     tensorboard: bool = False
     wandb: str = ""
     training: TrainingSettings = field(default_factory=TrainingSettings)

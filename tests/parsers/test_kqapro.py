@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from kopl.example import BareQuestion, Example, read_examples, read_questions, w
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
 from parsers.questions import sources
+from parsers.report_paper import PUBLISHED, TABLE_5
 from parsers.settings import find_config, read_settings
 
 ROWS = ["kqapro-bart-kopl", "kqapro-bart-sparql", "kqapro-rnn-kopl", "kqapro-rnn-sparql"]
@@ -98,12 +100,21 @@ def test_a_command_for_each_row(
     assert f"{published}/test.json has no answers: the validation questions are scored" in told
     assert "best epoch: " in told and f"on 7 questions of {published}/val.json" in told
     assert "(unconstrained decoding)" in told
-    # Both kinds of decoding stand side by side, the published row with them.
-    for kind in ("unconstrained", "constrained"):
-        assert f"{tmp_path / 'run'}, {kind}\t" in told
+    # Both kinds of decoding stand side by side, the published row below them by the same rule.
     row = " ".join(part.upper() for part in name.split("-")[1:]).replace("KOPL", "KoPL")
-    assert f"{row} (paper, KQA Pro)" in told
-    assert "chose the best epoch" in told and "somewhat too high" in told
+    words = " ".join(told.split())  # lines are wrapped
+    by_skill, by_hops = told[told.index("By the published rule") :].split("right, %, by hops")
+    for letter, kind in (("A", "unconstrained"), ("B", "constrained")):
+        head = words[words.index(f"{letter} {tmp_path / 'run'}, {kind}: ") :]
+        by_the_rule = re.search(r"by the published rule ([\d.]+) %", head)
+        assert by_the_rule
+        own = re.search(rf"(?m)^run {letter} (.*)", by_skill)
+        assert own and len(own[1].split()) == 8 and own[1].split()[0] == by_the_rule[1]
+        assert re.search(rf"(?m)^run {letter} .*", by_hops)
+    [overall] = [one.overall for one in PUBLISHED if one.name == row and one.source == TABLE_5]
+    assert re.search(rf"(?m)^{row} +{overall:.2f} ", by_skill)
+    assert re.search(r"(?m)^BART KoPL +92.40 ", by_hops)
+    assert "chose the best epoch" in words and "somewhat too high" in words
     settings = json.loads((tmp_path / "run" / "settings.json").read_text())
     assert settings["kb"] == str(published / "kb.json") and settings["seed"] == 666
     assert sources(tmp_path / "run").test == f"{published}/val.json"
@@ -138,7 +149,8 @@ def test_the_leaderboard_gets_a_line_for_each_test_question(
     questions = published / "test.json"
     assert command("eval", run, "--data", questions, "--predictions", tmp_path / "a.txt") == 0
     assert len((tmp_path / "a.txt").read_text("utf-8").splitlines()) == 7
-    assert "7 of 7 questions have neither a program nor an answer" in capsys.readouterr().out
+    told = " ".join(capsys.readouterr().out.split())
+    assert "7 of 7 questions have neither a program nor an answer" in told
     # As JSON lines, with all that is known of each.
     path = tmp_path / "p.jsonl"
     arguments = ["eval", run, "--both", "--data", questions, "--predictions", path]

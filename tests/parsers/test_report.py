@@ -122,6 +122,11 @@ def test_the_text_fits_80_columns(
     if paper:
         row = next(line for line in lines if line.startswith("RNN KoPL "))
         assert row.split()[2:4] == ["43.85", "37.71"]
+        # One's own rows stand beside the published ones, by the published rule, in both tables.
+        own = [line for line in lines if line.startswith("this run" if count == 1 else "run A ")]
+        assert len(own) == 2 and len(own[0].split()) == 10
+        rule = runs[0].report.table("published").overall.value
+        assert rule is not None and own[0].split()[2] == f"{100 * rule:.2f}"
 
 
 def test_predictions(comparison: Comparison, tmp_path: Path) -> None:
