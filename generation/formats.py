@@ -30,7 +30,8 @@ COLUMNS = (*FIELDS, "extra")
 # The place of an example, and the example or why it cannot be read.
 Item = tuple[str, Example | ReadError]
 
-_COMPRESSED = (".gz", ".bz2", ".xz")
+# What may stand behind the ending of a compressed file.
+COMPRESSED = (".gz", ".bz2", ".xz")
 _PART_FILE = re.compile(rf"({'|'.join(PART_OF)})(?:-\d+-of-\d+)?(?:\.\w+)*")
 
 
@@ -135,7 +136,7 @@ def parts_of(folder: Path) -> dict[str, list[Path]] | None:
 
 def form_of(path: Path) -> str:
     """How a file's name says that it is read: json, csv, parquet, or "" for none of these."""
-    suffixes = [end for end in path.suffixes if end not in _COMPRESSED]
+    suffixes = [end for end in path.suffixes if end not in COMPRESSED]
     ending = suffixes[-1].lower() if suffixes else ""
     if ending in (".jsonl", ".json"):
         return "json"

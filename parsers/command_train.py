@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.resume:
             folder = world.first(lambda: free_folder(Path(settings.output)))
             world.say(f"run: {folder}")
+            world.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
             world.first(lambda: questions.make(kb, settings, folder))
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")

@@ -428,8 +428,9 @@ def find_config(name: str) -> Path:
 def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
     """The settings of a YAML file with ``key=value`` pairs on top.
 
-    Where ``data`` is a folder with a ``kb.json``, that is the knowledge base, unless a pair names
-    another. Raises SettingsError that names the file or pair.
+    Where ``data`` is a folder with a ``kb.json``, perhaps compressed, that is the knowledge base,
+    unless a pair names another. Raises SettingsError that names the file or pair, and for a folder
+    of published files (``train.json``, …) without one where the config names none either.
     """
     written = {} if config is None else _read_yaml(config)
     changes = pairs_of(pairs)
@@ -440,10 +441,34 @@ def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
     except SettingsError as error:
         raise (SettingsError(f"{config}: {error}") if config else error) from None
     settings = settings.changed(changes)
-    own = Path(settings.data) / "kb.json"
-    if settings.data and "kb" not in changes and own.is_file():
-        return dataclasses.replace(settings, kb=str(own))
-    return settings
+    if "kb" in changes or not settings.data or not Path(settings.data).is_dir():
+        return settings
+    own = _kb_of(Path(settings.data), required="kb" not in written)
+    return settings if own is None else dataclasses.replace(settings, kb=str(own))
+
+
+def _kb_of(folder: Path, required: bool) -> Path | None:
+    """The knowledge base that lies in a folder of questions, or None.
+
+    The names and facts of published files are of their own knowledge base, on which alone they can
+    be answered; so SettingsError is raised where it is ``required`` and not there.
+    """
+    from generation.formats import COMPRESSED, parts_of
+
+    for ending in ("", *COMPRESSED):
+        if (path := folder / f"kb.json{ending}").is_file():
+            return path
+    published = [
+        file for files in (parts_of(folder) or {}).values() for file in files
+        if ".json" in file.suffixes
+    ]  # fmt: skip
+    if required and published:
+        raise SettingsError(
+            f"{folder / 'kb.json'}: there is no such file, plain or compressed"
+            f" ({', '.join(COMPRESSED)}); it is the knowledge base of {published[0].name}; put it"
+            " there, or name the knowledge base with --set kb=KB"
+        )
+    return None
 
 
 def pairs_of(pairs: Iterable[str]) -> dict[str, str]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
 import dataclasses
+import gzip
 import json
+import lzma
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,7 @@ import pytest
 
 from generation.conversion import convert
 from generation.conversion import write_kqapro as write_kqapro_list
-from kb import KnowledgeBase
+from kb import KnowledgeBase, load
 from kb.kqapro import write_kqapro
 from kopl.answers import published_text
 from kopl.cli import main
@@ -94,6 +98,7 @@ def test_a_command_for_each_row(
     sets = [f"data={published}", f"output={tmp_path / 'run'}", *sizes, *TINY]
     assert command("train", "--config", name, sets=sets) == 0
     told = capsys.readouterr().out
+    assert re.search(rf"(?m)^knowledge base: {published}/kb\.json \(\d+ entities\)$", told)
     assert f"train: 42 questions ({published}/train.json)" in told
     assert f"valid: 7 questions ({published}/val.json): they choose the best epoch" in told
     assert f"test: 7 questions ({published}/val.json): scored" in told
@@ -184,7 +189,7 @@ def test_folders_with_other_parts(
     from parsers.questions import make
 
     def parts(*changes: str) -> str:
-        settings = read_settings(None, [f"data={folder}", *changes])
+        settings = read_settings(None, [f"data={folder}", "kb=world", *changes])
         kb: Any = None
         make(kb, settings, tmp_path / "run")
         return capsys.readouterr().out
@@ -204,6 +209,46 @@ def test_folders_with_other_parts(
     for name in ("val", "test"):
         (folder / f"{name}.json").unlink()
     assert f"({folder}/train.json: 8 of 10)" in parts()
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, bz2.compress, lzma.compress])
+def test_a_folder_of_compressed_files(
+    torch: Any, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    compress: Callable[[bytes], bytes],
+) -> None:  # fmt: skip
+    from parsers.questions import make
+
+    ending = {"gzip": ".gz", "bz2": ".bz2", "lzma": ".xz"}[compress.__module__]
+    (tmp_path / "run").mkdir()
+    for file in published.glob("*.json"):
+        (tmp_path / f"{file.name}{ending}").write_bytes(compress(file.read_bytes()))
+    settings = read_settings(find_config(ROWS[0]), [f"data={tmp_path}"])
+    assert settings.kb == str(tmp_path / f"kb.json{ending}")
+    assert load(settings.kb).fingerprint == load(published / "kb.json").fingerprint
+    make(load(settings.kb), settings, tmp_path / "run")
+    told = capsys.readouterr().out
+    assert f"train: 42 questions ({tmp_path}/train.json{ending})" in told
+    assert f"{tmp_path}/test.json{ending} has no answers" in told
+
+
+def test_published_files_without_their_knowledge_base(
+    torch: Any, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("train", "val"):
+        shutil.copy(published / f"{name}.json", tmp_path / f"{name}.json")
+    sets = [f"data={tmp_path}", f"output={tmp_path / 'run'}", "seq2seq.name="]
+    assert command("train", "--config", ROWS[0], sets=sets) == 2
+    told = capsys.readouterr().err
+    assert f"{tmp_path}/kb.json: there is no such file, plain or compressed" in told
+    assert "--set kb=KB" in told and not (tmp_path / "run").exists()
+    assert read_settings(None, [*sets, "kb=world"]).kb == "world"
+    # A config that names a knowledge base is taken at its word; so are files that are no list.
+    config = tmp_path / "own.yaml"
+    config.write_text("kb: mine.kopl\n")
+    assert read_settings(config, [f"data={tmp_path}"]).kb == "mine.kopl"
+    for name in ("train", "val"):
+        (tmp_path / f"{name}.json").rename(tmp_path / f"{name}.jsonl")
+    assert read_settings(None, [f"data={tmp_path}"]).kb == "world"
 
 
 @pytest.mark.parametrize(
