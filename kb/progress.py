@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import sys
 import time
@@ -10,13 +11,29 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any
 
+log = logging.getLogger("kb")
+
 PATIENCE = 0.7  # seconds before a bar is worth showing
 
 # Seconds, or the share of the time passed where that is more, in which the end that is told goes
 # most of the way to the end that is expected.
 CALM, CALM_SHARE = 5.0, 0.1
 LEAST = 30.0  # seconds that a speed is the mean of, at least
+LONG = 600.0  # seconds of work that are told beforehand, where there is something to be done
 MOMENT = 0.2  # seconds that belong together: what comes within them is told with what follows
+
+
+def about(seconds: float) -> str:
+    """A long time in words: "15 minutes", "3.5 hours", "104 days".
+
+    >>> about(900)
+    '15 minutes'
+    """
+    for unit, size in (("days", 86_400), ("hours", 3600)):
+        if seconds >= 2 * size:
+            count = seconds / size
+            return f"{count:.1f} {unit}" if count < 9.95 else f"{count:,.0f} {unit}"
+    return f"{seconds / 60:.0f} minutes"
 
 
 class TimeLeft:
@@ -83,18 +100,28 @@ def column_of(left: TimeLeft) -> Any:
 class ProgressBar:
     """Shows how far some work is; silent when standard error is not a terminal.
 
-    What `reach` is given first is where the work begins: it took no time.
+    What `reach` is given first is where the work begins: it took no time. With an ``advice``, work
+    that will take more than `LONG` is told once as a warning, the advice behind it, bar or not.
 
     >>> with ProgressBar("reading", total=3) as bar:
     ...     bar.advance(1)
     """
 
-    def __init__(self, title: str, total: float | None, *, shown: bool | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        total: float | None,
+        *,
+        shown: bool | None = None,
+        advice: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._title, self._total = title, total
         self._shown = sys.stderr.isatty() if shown is None else shown
-        self._began = time.monotonic()
+        self._advice, self._clock = advice, clock
+        self._began = clock()
         self._done = 0.0
-        self._left = TimeLeft(total or 0.0)
+        self._left = TimeLeft(total or 0.0, clock)
         self._bar: Any = None
         self._task: Any = None
 
@@ -123,7 +150,8 @@ class ProgressBar:
         """Say how much is done in all."""
         self._done = done
         self._left.reach(done)
-        if not self._shown or (self._bar is None and time.monotonic() - self._began < PATIENCE):
+        self._tell()
+        if not self._shown or (self._bar is None and self._clock() - self._began < PATIENCE):
             return
         if self._bar is None:
             # Imported here: start-up must not pay for a bar that is never drawn.
@@ -137,3 +165,11 @@ class ProgressBar:
             self._bar.start()
             self._task = self._bar.add_task(self._title, total=self._total)
         self._bar.update(self._task, completed=done)
+
+    def _tell(self) -> None:
+        left = self.left
+        if self._advice is None or left is None or left <= LONG:
+            return
+        log.warning("%s will take about %s at this pace; %s", self._title, about(left),
+                    self._advice)  # fmt: skip
+        self._advice = None

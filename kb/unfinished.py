@@ -146,24 +146,31 @@ class Unfinished:
         self.path.unlink(missing_ok=True)
         self._state_path.unlink(missing_ok=True)
 
+    def give(self, write: Callable[[Path], None], *, complete: bool = False) -> None:
+        """Let ``write`` make something of what there is so far; the run can still go on."""
+        has = f"all {self.kept}" if complete else f"{self.kept}"
+        self.close()
+        if not self.path.exists():
+            raise WriteError(f"{self.path}: is gone; does another run write the same file?")
+        try:
+            write(self.path)
+        except WriteError as error:
+            raise WriteError(
+                f"{error}; {self.path} has {has} {self._unit}: --resume writes them"
+            ) from None
+
     def finish(self, write: Callable[[Path], None] | None = None) -> None:
         """Let the file take its place, or what ``write`` makes of it; then nothing else is left.
 
         When ``write`` fails, all stays as it is, to be finished another time.
         """
-        self.close()
-        if not self.path.exists():
-            raise WriteError(f"{self.path}: is gone; does another run write the same file?")
         if write is None:
-            try:
-                os.replace(self.path, self.output)
-            except OSError as error:
-                raise WriteError(f"{self.output}: cannot be written: {error.strerror}") from None
-        else:
-            try:
-                write(self.path)
-            except WriteError as error:
-                raise WriteError(
-                    f"{error}; {self.path} has all {self.kept} {self._unit}: --resume writes them"
-                ) from None
+            write = self._take_place
+        self.give(write, complete=True)
         self.discard()
+
+    def _take_place(self, path: Path) -> None:
+        try:
+            os.replace(path, self.output)
+        except OSError as error:
+            raise WriteError(f"{self.output}: cannot be written: {error.strerror}") from None

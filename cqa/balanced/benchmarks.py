@@ -59,6 +59,8 @@ NOTE = (
     " answers that reduce to it, easy all its other answers on the full graph, to be filtered"
 )
 
+ADVICE = "it can be stopped at any time, and --resume goes on"
+
 # Blocks of a round.
 ROUND = 8
 
@@ -157,7 +159,7 @@ def run(
         if workers > 1:
             crew = crew_of(partial(_maker, worker.settings), graph, workers, stack)
         total = plan.pairs * sum(len(filling.categories) for filling in fillings)
-        bar = stack.enter_context(ProgressBar("building the benchmark", total))
+        bar = stack.enter_context(ProgressBar("building the benchmark", total, advice=ADVICE))
         held = []
         for at, filling in enumerate(fillings):
             journal.restore(filling)

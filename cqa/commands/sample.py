@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import time
 from typing import TYPE_CHECKING
 
 from kb.errors import KoplError
@@ -22,7 +23,7 @@ RELATIONS = ("uniform", "onward", "links")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from kopl.cli.common import workers
+    from kopl.cli.common import minutes, workers
 
     parser.description = (
         "Draw queries of some types backward from their answers, with the answers that the observed"
@@ -47,6 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         help="file or folder to write; '-' prints JSON lines")  # fmt: skip
     parser.add_argument("--format", choices=FORMATS, help="default: by the file's name, else jsonl")
     parser.add_argument("--form", metavar="F", help="a form of operator trees, such as DNF+IU")
+    parser.add_argument(
+        "--minutes", type=minutes, metavar="M",
+        help="end after so long with the queries that there are; --resume goes on (status 1)",
+    )  # fmt: skip
     parser.add_argument("--resume", action="store_true", help="go on with a run that was stopped")
     group = parser.add_argument_group("which queries")
     group.add_argument(
@@ -89,10 +94,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command; 1 when a type has fewer queries than wanted."""
+    """Run the command; 1 when a type has fewer queries than wanted, and when the time is over."""
     from kopl.cli.common import show_warnings
 
     show_warnings()
+    until = None if arguments.minutes is None else time.monotonic() + 60 * arguments.minutes
     plan = _plan(arguments)
     streams = arguments.output == "-"
     if streams and (arguments.workers != 1 or arguments.resume):
@@ -101,15 +107,24 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError(f"-o - prints JSON lines, not {arguments.format}")
     graph = _graph(arguments)
     if streams:
-        return _print(plan, graph)
+        return _print(plan, graph, until)
     from cqa.sampling.run import run as sample
 
     report = sample(
         plan, graph, arguments.output, format=arguments.format, workers=arguments.workers,
         resume=arguments.resume, name=arguments.graph.rstrip("/").rpartition("/")[2],
+        until=until,
     )  # fmt: skip
     for name, count in report.short.items():
         print(f"kopl: {name}: {count} of {plan.count} queries", file=sys.stderr)
+    if report.ended:
+        part = f"{arguments.output.rstrip('/')}.part"
+        print(
+            f"kopl: the time is over: {report.kept:,} of {plan.count * len(plan.kinds):,} queries"
+            f" are in {arguments.output}; --resume goes on, or remove {part} and {part}.json",
+            file=sys.stderr,
+        )
+        return 1
     print(
         f"kopl: {report.kept} queries of {len(plan.kinds)} types; {arguments.output}",
         file=sys.stderr,
@@ -117,16 +132,23 @@ def run(arguments: argparse.Namespace) -> int:
     return 1 if report.short else 0
 
 
-def _print(plan: Plan, graph: Graph) -> int:
+def _print(plan: Plan, graph: Graph, until: float | None) -> int:
     from collections import Counter
 
     from cqa.formats.json_lines import to_line
     from cqa.sampling.run import stream
 
     counts: Counter[str] = Counter()
-    for sample in stream(plan, graph):
+    for sample in stream(plan, graph, until=until):
         counts[sample.type] += 1
         print(to_line(sample))
+    if until is not None and time.monotonic() >= until:
+        print(
+            f"kopl: the time is over: {counts.total():,} of {plan.count * len(plan.kinds):,}"
+            " queries",
+            file=sys.stderr,
+        )
+        return int(counts.total() < plan.count * len(plan.kinds))
     short = [kind.id for kind in plan.kinds if counts[kind.id] < plan.count]
     for name in short:
         print(f"kopl: {name}: {counts[name]} of {plan.count} queries", file=sys.stderr)

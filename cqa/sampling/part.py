@@ -140,6 +140,10 @@ class Part(Unfinished):
             short=self.short,
         )
 
+    def give_to(self, write: Callable[[Iterator[Sample]], None]) -> None:
+        """Give the queries so far to ``write``, and leave the run as it is, to be gone on with."""
+        self.give(lambda path: write(_samples(path)))
+
     def finish_with(self, write: Callable[[Iterator[Sample]], None]) -> None:
         """Give all queries to ``write``, and leave nothing else than what it makes of them.
 

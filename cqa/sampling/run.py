@@ -18,6 +18,7 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import NamedTuple
 
 from cqa.formats.json_lines import to_line
@@ -83,11 +84,16 @@ class Block(NamedTuple):
 
 @dataclass
 class Report:
-    """What a run did: kept queries, attempts, and the types that yielded fewer than wanted."""
+    """What a run did: kept queries, attempts, and the types that yielded fewer than wanted.
+
+    ``ended``: it ended with its time; what it has of the type under way and those behind it is no
+    sign of what they can yield.
+    """
 
     kept: int = 0
     attempts: int = 0
     short: dict[str, int] = field(default_factory=dict)
+    ended: bool = False
 
 
 class Worker:
@@ -134,11 +140,14 @@ def run(
     workers: int = 1,
     resume: bool = False,
     name: str = "",
+    until: float | None = None,
 ) -> Report:
     """Sample the queries of a plan into a file or folder.
 
     ``format`` is one of `cqa.formats.samples.FORMATS`, else the name's ending says it. ``name`` is
     the graph's, for the data card. The blocks are made by so many ``workers`` on this machine.
+    ``until`` is a time (of `time.monotonic`) at which the run ends: the file has what there is
+    then, and ``resume`` goes on.
 
     A type that yields fewer queries than wanted is no error: the report has it. Raises
     SamplingError for what cannot be sampled and when workers ended, ReadError for a stopped run
@@ -155,24 +164,32 @@ def run(
     check_kinds(plan.kinds, format)
     part = Part(target, _about(plan, graph), plan.kept, resume=resume)
     try:
-        report = _fill(part, plan, graph, workers)
+        report = _fill(part, plan, graph, workers, until)
     finally:
         part.close()
     origin = Origin(name, plan) if format == "parquet" else None
-    part.finish_with(lambda samples: write_samples(target, samples, format, plan.split, origin))
+    give = part.give_to if report.ended else part.finish_with
+    give(lambda samples: write_samples(target, samples, format, plan.split, origin))
     return report
 
 
-def stream(plan: Plan, graph: Graph) -> Iterator[Sample]:
-    """The queries of a plan, one by one, made in this process; the same as `run` gives."""
+def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[Sample]:
+    """The queries of a plan, one by one, made in this process; the same as `run` gives.
+
+    They end at the time ``until`` (of `time.monotonic`).
+    """
     from cqa.formats.json_lines import from_line
 
     _check(plan, graph, 1)
     crew: Crew[Block] = Alone(_maker(plan, graph))
+    done = 0
+    bar = _bar(plan, "--minutes M ends it before", shown=False)
     for kind in range(len(plan.kinds)):
         kept = plan.kept()
         fruitless = number = 0
         while len(kept) < plan.count and fruitless < FRUITLESS:
+            if _over(until):
+                return
             barred = NONE if number < plan.blocks else kept.barred
             block = crew.submit(kind, number, barred)()
             before = len(kept)
@@ -183,6 +200,8 @@ def stream(plan: Plan, graph: Graph) -> Iterator[Sample]:
                     yield from_line(line.text)
             fruitless = _fruitless(fruitless, len(kept) - before, plan)
             number += 1
+            bar.reach(done + len(kept))
+        done += len(kept)
 
 
 def _check(plan: Plan, graph: Graph, workers: int) -> None:
@@ -198,14 +217,23 @@ def _fruitless(before: int, new: int, plan: Plan) -> int:
     return before + 1 if new * 10 < plan.size else 0
 
 
-def _fill(part: Part, plan: Plan, graph: Graph, workers: int) -> Report:
+def _over(until: float | None) -> bool:
+    return until is not None and monotonic() >= until
+
+
+def _bar(plan: Plan, advice: str, *, shown: bool | None = None) -> ProgressBar:
+    total = plan.count * len(plan.kinds)
+    return ProgressBar("sampling queries", total, shown=shown, advice=advice)
+
+
+def _fill(part: Part, plan: Plan, graph: Graph, workers: int, until: float | None) -> Report:
     """Bring the unfinished file to as many queries as its plan wants."""
     report = Report()
     try:
         with ExitStack() as stack:
-            bar = stack.enter_context(ProgressBar("sampling queries", plan.count * len(plan.kinds)))
+            bar = stack.enter_context(_bar(plan, "--minutes M ends it before, --resume goes on"))
             crew = crew_of(partial(_maker, plan), graph, workers, stack)
-            _put_together(part, plan, crew, bar, report)
+            _put_together(part, plan, crew, bar, report, until)
     except LostWorkerError as error:
         raise SamplingError(
             f"{error}; {part.path} has {part.kept} queries: go on with"
@@ -216,7 +244,12 @@ def _fill(part: Part, plan: Plan, graph: Graph, workers: int) -> Report:
 
 
 def _put_together(
-    part: Part, plan: Plan, crew: Crew[Block], bar: ProgressBar, report: Report
+    part: Part,
+    plan: Plan,
+    crew: Crew[Block],
+    bar: ProgressBar,
+    report: Report,
+    until: float | None,
 ) -> None:
     first, done = part.at, part.block
     units = (
@@ -232,6 +265,9 @@ def _put_together(
 
     more()
     while part.at < len(plan.kinds):
+        if _over(until):
+            report.ended = True
+            return
         at, number = part.at, part.block
         if waiting and waiting[0][:2] == (at, number):
             result = waiting.popleft()[2]

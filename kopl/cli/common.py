@@ -168,9 +168,18 @@ def _header(text: str) -> tuple[str, str]:
 
 def seconds(text: str) -> float:
     """The number of an option that is a time; argparse tells what is wrong with it."""
+    return _time(text, "seconds")
+
+
+def minutes(text: str) -> float:
+    """The number of an option that is a time in minutes."""
+    return _time(text, "minutes")
+
+
+def _time(text: str, unit: str) -> float:
     found = float(text)
     if not 0 < found < float("inf"):
-        raise argparse.ArgumentTypeError("a number of seconds above 0 was expected")
+        raise argparse.ArgumentTypeError(f"a number of {unit} above 0 was expected")
     return found
 
 

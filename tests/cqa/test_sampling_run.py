@@ -125,6 +125,67 @@ def test_a_damaged_part_is_no_part(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             run(plan_of(), graph, file, resume=True)
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_that_ends_with_its_time_goes_on(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What stands is in the file, and another run makes it what one run gives."""
+    graph, plan = small_graph(), plan_of(anchor_share=0.4)
+    whole, file = tmp_path / "whole.jsonl", tmp_path / "file.jsonl"
+    run(plan, graph, whole)
+    everything = list(read_samples(whole))
+    kept = [0]
+    for turn in range(2 if workers > 1 else 5):
+        # The time is over when it has been looked at twice.
+        looks = iter([0.0, 0.0])
+        with monkeypatch.context() as patched:
+            patched.setattr("cqa.sampling.run.monotonic", lambda looks=looks: next(looks, 10.0))
+            report = run(plan, graph, file, workers=workers, resume=turn > 0, until=10.0)
+        kept.append(report.kept)
+        assert report.ended
+        assert list(read_samples(file)) == everything[: report.kept]
+        assert (tmp_path / "file.jsonl.part").exists()
+    assert kept == sorted(kept) and 0 < kept[1] < len(everything) and kept[-1] < len(everything)
+    assert workers > 1 or kept[1] < kept[-1]
+    with pytest.raises(WriteError, match="a stopped run is there; --resume goes on"):
+        run(plan, graph, file)
+    report = run(plan, graph, file, workers=workers, resume=True)
+    assert not report.ended and file.read_bytes() == whole.read_bytes()
+    assert not list(tmp_path.glob("*.part*"))
+
+
+@pytest.mark.parametrize("format", ["betae", "efo1", "parquet", "efok"])
+def test_folders_of_a_run_that_ends_with_its_time(
+    format: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph, plan = small_graph(), Plan(tuple(kinds(["2i", "2in"])), 120)
+    whole = list(stream(plan, graph))
+    folder = tmp_path / "out"
+    for resume, ended in ((False, True), (True, True), (True, False)):
+        looks = iter([0.0] * (2 if ended else 99))
+        monkeypatch.setattr("cqa.sampling.run.monotonic", lambda looks=looks: next(looks, 10.0))
+        report = run(plan, graph, folder, format=format, resume=resume, until=10.0)
+        assert report.ended == ended and report.kept == len(list(read_samples(folder)))
+    assert report.kept == len(whole)
+
+
+def test_a_file_that_cannot_be_written_when_the_time_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        raise WriteError("no space")
+
+    graph, plan, file = small_graph(), plan_of(), tmp_path / "file.jsonl"
+    with monkeypatch.context() as patched:
+        patched.setattr("cqa.formats.samples.write_samples", fail)
+        looks = iter([0.0])
+        patched.setattr("cqa.sampling.run.monotonic", lambda: next(looks, 10.0))
+        with pytest.raises(WriteError, match=r"no space; .*part has .* queries: --resume"):
+            run(plan, graph, file, until=10.0)
+    assert not file.exists()
+    assert run(plan, graph, file, resume=True).kept == len(list(stream(plan, graph)))
+
+
 def test_types_that_fall_short_are_reported(tmp_path: Path) -> None:
     train, test = np.array([(0, 0, 1), (1, 0, 2)], np.int32), np.array([(2, 0, 3)], np.int32)
     graph = from_triples([train, test], ("train", "test"))
@@ -298,6 +359,53 @@ def test_command_tells_what_falls_short(
     assert command(*words, "-o", "-") == 1
     assert "kopl: 1p: " in told and " of 5000 queries" in told
     assert capsys.readouterr().err in told
+
+
+def test_command_ends_with_its_time(
+    folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "q.jsonl"
+    words = ("--graph", folder, "--types", "2p", "pni", "-n", "3000", "--hard", "1-20")
+    assert command(*words, "-o", str(file), "--minutes", "0.004") == 1
+    told = capsys.readouterr().err
+    count = len(list(read_samples(file)))
+    assert f"the time is over: {count:,} of 6,000 queries are in {file}; --resume goes on" in told
+    assert "q.jsonl.part" in told and "queries of 2 types" not in told
+    assert command(*words, "-o", str(file), "--minutes", "0.004", "--resume") == 1
+    assert len(list(read_samples(file))) >= count
+    capsys.readouterr()
+    assert command(*words, "-o", "-", "--minutes", "0.004") == 1
+    shown = capsys.readouterr()
+    lines = len(shown.out.splitlines())
+    assert f"the time is over: {lines:,} of 6,000 queries" in shown.err
+    assert command(*words[:-3], "2", "--hard", "1-20", "-o", "-", "--minutes", "9") == 0
+    assert "time" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("minutes", ["0", "-1", "nan", "inf", "x", ""])
+def test_minutes_that_are_no_time(
+    minutes: str, folder: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--graph", folder, "--types", "2i", "-n", "5", "-o", str(tmp_path / "q"))
+    with pytest.raises(SystemExit):
+        command(*words, f"--minutes={minutes}")
+    assert "--minutes" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("output", ["-", "q.jsonl"])
+def test_command_tells_how_long_it_will_take(
+    output: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Without a terminal, too; here any time is a long one."""
+    for name in ("LONG", "CALM", "MOMENT"):
+        monkeypatch.setattr(f"kb.progress.{name}", 0.0)
+    monkeypatch.chdir(tmp_path)
+    words = ("--graph", folder, "--types", "2p", "pni", "-n", "300", "--hard", "1-20")
+    command(*words, "-o", output)
+    told = [line for line in capsys.readouterr().err.splitlines() if "at this pace" in line]
+    assert len(told) == 1 and told[0].startswith("kopl: sampling queries will take about ")
+    assert "--minutes M ends it before" in told[0] and ("--resume" in told[0]) == (output != "-")
 
 
 def test_no_graph_has_more_queries_than_the_bound() -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kb.progress import ProgressBar, TimeLeft
+from kb.progress import ProgressBar, TimeLeft, about
 
 
 def told(bursts: list[tuple[float, float]], total: float) -> list[tuple[float, float]]:
@@ -58,3 +58,51 @@ def test_the_bar_knows_the_time_left() -> None:
         bar.reach(2)
         bar.reach(2)
         assert bar.left is None
+
+
+@pytest.mark.parametrize(
+    ("total", "message"),
+    [
+        (1000, None),
+        (9_000, "sampling will take about 15 minutes at this pace; stop it"),
+        (90_000_000, "sampling will take about 104 days at this pace; stop it"),
+    ],
+)
+def test_long_work_is_told_once(
+    total: int, message: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ten a second, without a bar: what takes more than ten minutes is told after some seconds."""
+    now = 0.0
+    with ProgressBar("sampling", total, shown=False, advice="stop it", clock=lambda: now) as bar:
+        for step in range(90):
+            now = step * 0.5
+            bar.advance(5)
+            assert step < 10 or bool(caplog.records) == bool(message)
+            assert step > 9 or not caplog.records
+    assert [record.getMessage() for record in caplog.records] == ([message] if message else [])
+
+
+def test_nothing_is_told_of_work_without_an_advice(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    with ProgressBar("sampling", 1e9, shown=False, clock=lambda: now) as bar:
+        for step in range(3):
+            now = 6.0 * step
+            bar.advance(5)
+        assert bar.left
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (601, "10 minutes"),
+        (7140, "119 minutes"),
+        (7300, "2.0 hours"),
+        (86_400, "24 hours"),
+        (172_000, "48 hours"),
+        (172_900, "2.0 days"),
+        (1e9, "11,574 days"),
+    ],
+)
+def test_a_time_in_words(seconds: float, text: str) -> None:
+    assert about(seconds) == text
