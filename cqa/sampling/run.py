@@ -183,7 +183,7 @@ def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[
     _check(plan, graph, 1)
     crew: Crew[Block] = Alone(_maker(plan, graph))
     done = 0
-    bar = _bar(plan, "--minutes M ends it before", shown=False)
+    bar = _bar(plan, until, "--minutes M ends it before", shown=False)
     for kind in range(len(plan.kinds)):
         kept = plan.kept()
         fruitless = number = 0
@@ -221,9 +221,11 @@ def _over(until: float | None) -> bool:
     return until is not None and monotonic() >= until
 
 
-def _bar(plan: Plan, advice: str, *, shown: bool | None = None) -> ProgressBar:
+def _bar(plan: Plan, until: float | None, advice: str, *, shown: bool | None = None) -> ProgressBar:
+    """The bar of a run; what takes long is told with the advice, unless its time has an end."""
     total = plan.count * len(plan.kinds)
-    return ProgressBar("sampling queries", total, shown=shown, advice=advice)
+    told = advice if until is None else None
+    return ProgressBar("sampling queries", total, shown=shown, advice=told)
 
 
 def _fill(part: Part, plan: Plan, graph: Graph, workers: int, until: float | None) -> Report:
@@ -231,7 +233,9 @@ def _fill(part: Part, plan: Plan, graph: Graph, workers: int, until: float | Non
     report = Report()
     try:
         with ExitStack() as stack:
-            bar = stack.enter_context(_bar(plan, "--minutes M ends it before, --resume goes on"))
+            bar = stack.enter_context(
+                _bar(plan, until, "--minutes M ends it before, --resume goes on")
+            )
             crew = crew_of(partial(_maker, plan), graph, workers, stack)
             _put_together(part, plan, crew, bar, report, until)
     except LostWorkerError as error:

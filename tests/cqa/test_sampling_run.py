@@ -135,7 +135,7 @@ def test_a_run_that_ends_with_its_time_goes_on(
     run(plan, graph, whole)
     everything = list(read_samples(whole))
     kept = [0]
-    for turn in range(2 if workers > 1 else 5):
+    for turn in range(2 if workers > 1 else 4):
         # The time is over when it has been looked at twice.
         looks = iter([0.0, 0.0])
         with monkeypatch.context() as patched:
@@ -405,6 +405,8 @@ def test_command_tells_how_long_it_will_take(
     command(*words, "-o", output)
     told = [line for line in capsys.readouterr().err.splitlines() if "at this pace" in line]
     assert len(told) == 1 and told[0].startswith("kopl: sampling queries will take about ")
+    command(*words, "-o", output, "--minutes", "9")
+    assert "at this pace" not in capsys.readouterr().err
     assert "--minutes M ends it before" in told[0] and ("--resume" in told[0]) == (output != "-")
 
 
