@@ -12,6 +12,7 @@ _conflict = module_from_spec(_found)
 with suppress(FileNotFoundError):
     _found.loader.exec_module(_conflict)
     _conflict.refuse_others("generation")
+    __dir__ = _conflict.names_of("generation")
 
 from generation.grammar import Grammar, load_grammar, read_grammar
 from generation.pipeline import GenerationError, generate

@@ -12,6 +12,7 @@ _conflict = module_from_spec(_found)
 with suppress(FileNotFoundError):
     _found.loader.exec_module(_conflict)
     _conflict.refuse_others("kb")
+    __dir__ = _conflict.names_of("kb")
 
 from kb.check import check, check_file
 from kb.errors import KoplError, ReadError, SnapshotError, ValueReadError, WriteError
@@ -64,7 +65,3 @@ def __getattr__(name: str) -> str:
     if name == "__version__":  # looked up only then, because reading metadata takes time
         return version()
     raise AttributeError(f"module 'kb' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*__all__, "__doc__", "__file__", "__name__", "__path__", "__version__"})

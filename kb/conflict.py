@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,7 +26,6 @@ HOME = Path(__file__).resolve().parents[1]
 # What the first file of each of our packages says, and no other's.
 _OURS = "conflict.py"
 
-_REINSTALL = "pip install --force-reinstall --no-deps kopl-toolkit"
 _MOST = 4  # files that a message names
 
 
@@ -36,7 +35,7 @@ def refuse_others(*packages: str, home: Path = HOME) -> None:
     The message names the files and what to do. The command ``kopl`` ends with it and status 2.
     """
     needed = dict.fromkeys(name for package in packages for name in PACKAGES[package])
-    message = mixed(home) or elsewhere(needed, home)
+    message = mixed(home, packages) or elsewhere(needed, home)
     if message is None:
         return
     # Inside a command an error would be shown with the places in our code that it went through.
@@ -52,31 +51,25 @@ def _is_command(started_as: str) -> bool:
     return started_as == "-m" or path.stem == "kopl" or path.parts[-2:] == ("kopl", "__main__.py")
 
 
-def mixed(home: Path = HOME) -> str | None:
+def mixed(home: Path = HOME, packages: Iterable[str] = PACKAGES) -> str | None:
     """What is wrong with the installed files: others lie among them, or some are gone; or None.
 
     Two distributions with packages of one name share its folder, and the one that is installed
-    last, or uninstalled, takes files of the other. A clone is not looked into: pip puts no
-    files of others there.
+    last, or uninstalled, takes files of the other. Names are compared with what pip noted, and the
+    sizes of all files of the packages given: each looks at its own when it is imported. A clone is
+    not looked into: pip puts no files of others there.
     """
     try:
         installed = [name for name in os.listdir(home) if name.startswith("kopl_toolkit-")]
     except OSError:
         return None
-    written: set[str] = set()
-    for folder in installed:
-        try:
-            lines = (home / folder / "RECORD").read_text("utf-8").splitlines()
-        except OSError:
-            continue
-        for line in lines:
-            package, slash, rest = line.partition(",")[0].partition("/")
-            if slash:
-                written.add(f"{package}/{rest.partition('/')[0]}")
-    if not written:
+    recorded = _recorded([home / folder for folder in installed])
+    if not recorded:
         return None
+    written = {"/".join(name.split("/", 2)[:2]) for name in recorded}
     foreign: list[Path] = []
     gone: list[Path] = []
+    changed: list[str] = []
     for package in PACKAGES:
         first = home / package / "__init__.py"
         if not first.exists():
@@ -88,6 +81,20 @@ def mixed(home: Path = HOME) -> str | None:
             path = home / package / entry
             if f"{package}/{entry}" not in written and _is_code(path):
                 foreign.append(path)
+    wanted = set(packages)
+    for name, size in recorded.items() if len(installed) == 1 else ():
+        if name.partition("/")[0] not in wanted:
+            continue
+        try:
+            if os.stat(f"{home}/{name}").st_size != size:
+                changed.append(name)
+        except OSError:
+            gone.append(home / name)
+    # A file may have been edited on purpose; one that another distribution lists was overwritten.
+    if changed and not foreign:
+        foreign = [home / name for name in changed if _distributions([name], home)]
+    gone = sorted(set(gone))
+    reinstall = f"pip install --force-reinstall --no-deps {_source(home / installed[0])}"
     if foreign:
         names = sorted({path.relative_to(home).parts[0] for path in foreign})
         others = _distributions(names, home)
@@ -96,14 +103,57 @@ def mixed(home: Path = HOME) -> str | None:
             f"another package{who} has files in the folders of kopl-toolkit:"
             f" {_listed(foreign)}. Both are imported as {_quoted(names)} and cannot share an"
             f" environment. Give the other one an environment of its own:\n"
-            f"    pip uninstall {' '.join(others) or 'THE-OTHER-PACKAGE'}\n    {_REINSTALL}"
+            f"    pip uninstall {' '.join(others) or 'THE-OTHER-PACKAGE'}\n    {reinstall}"
         )
     if gone:
         return (
             f"files of kopl-toolkit are gone: {_listed(gone)}. Uninstalling another package that"
-            f" used the same folder takes them along. Install the toolkit again:\n    {_REINSTALL}"
+            f" used the same folder takes them along. Install the toolkit again:\n    {reinstall}"
         )
     return None
+
+
+def _recorded(folders: Iterable[Path]) -> dict[str, int]:
+    """The files in our packages that pip wrote, with their sizes."""
+    sizes: dict[str, int] = {}
+    for folder in folders:
+        try:
+            lines = (folder / "RECORD").read_text("utf-8").splitlines()
+        except OSError:
+            continue
+        for line in lines:
+            name, _, size = line.rsplit(",", 2) if line.count(",") > 1 else (line, "", "")
+            if size.isdigit() and name.partition("/")[0] in PACKAGES:
+                sizes[name] = int(size)
+    return sizes
+
+
+def _source(folder: Path) -> str:
+    """What pip installed us from: the file or address that it noted, or the name on the index."""
+    import json
+    import shlex
+    from urllib.parse import unquote, urlsplit
+
+    try:
+        noted = json.loads((folder / "direct_url.json").read_text("utf-8"))
+        url = str(noted["url"])
+        if "vcs_info" in noted:
+            url = f"{noted['vcs_info']['vcs']}+{url}@{noted['vcs_info']['commit_id']}"
+        parts = urlsplit(url)
+    except (OSError, ValueError, TypeError, LookupError):
+        return "kopl-toolkit"
+    return shlex.quote(unquote(parts.path) if parts.scheme == "file" else url)
+
+
+def names_of(package: str) -> Callable[[], list[str]]:
+    """The ``__dir__`` of a package of ours: its public names, without what looks for others."""
+
+    def names() -> list[str]:
+        module = sys.modules[package]
+        its = [f"__{name}__" for name in ("doc", "file", "name", "path", "version")]
+        return sorted([*getattr(module, "__all__", ()), *(n for n in its if hasattr(module, n))])
+
+    return names
 
 
 def elsewhere(names: Iterable[str], home: Path = HOME) -> str | None:
@@ -140,14 +190,18 @@ def _is_code(path: Path) -> bool:
 
 
 def _distributions(names: Iterable[str], folder: Path) -> list[str]:
-    """The installed distributions in the folder, besides us, that have packages of these names."""
+    """The installed distributions in the folder, besides us, that have a file or package so named.
+
+    Files are named as their paths in the folder.
+    """
     from importlib.metadata import distributions
 
     wanted, found = set(names), set()
     for distribution in distributions(path=[str(folder)]):
         name = distribution.metadata["Name"]
         if name != "kopl-toolkit" and any(
-            file.parts[0].removesuffix(".py") in wanted for file in distribution.files or ()
+            file.parts[0].removesuffix(".py") in wanted or file.as_posix() in wanted
+            for file in distribution.files or ()
         ):
             found.add(name)
     return sorted(found)

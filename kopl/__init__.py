@@ -12,6 +12,7 @@ _conflict = module_from_spec(_found)
 with suppress(FileNotFoundError):
     _found.loader.exec_module(_conflict)
     _conflict.refuse_others("kopl")
+    __dir__ = _conflict.names_of("kopl")
 
 import re
 from functools import cache
@@ -35,7 +36,3 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return import_module("kb.packages").version()
     raise AttributeError(f"module 'kopl' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted([*_homes(), "__doc__", "__file__", "__name__", "__path__", "__version__"])

@@ -12,3 +12,4 @@ _conflict = module_from_spec(_found)
 with suppress(FileNotFoundError):
     _found.loader.exec_module(_conflict)
     _conflict.refuse_others("parsers")
+    __dir__ = _conflict.names_of("parsers")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 import sys
 import zipfile
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -40,9 +42,13 @@ class Site:
 
     def add(self, distribution: str, package: str) -> None:
         """Install a distribution with a package of that name, whatever was there before."""
+        first = f"{package}/__init__.py"
+        self.write(distribution, {first: "THEIRS = True\n", f"{package}/theirs.py": ""})
+
+    def write(self, distribution: str, texts: dict[str, str]) -> None:
+        """Install a distribution of these files."""
         files = {
-            f"{package}/__init__.py": "THEIRS = True\n",
-            f"{package}/theirs.py": "",
+            **texts,
             f"{distribution}-1.0.dist-info/METADATA": f"Name: {distribution}\nVersion: 1.0\n",
         }
         record = f"{distribution}-1.0.dist-info/RECORD"
@@ -116,6 +122,65 @@ def test_another_distribution_of_the_name(
         check_command(site.run(*started, "functions"), *gone)
     ours(site, built)  # what the message advises
     assert mixed(site.folder) is None
+
+
+@pytest.mark.parametrize("name", ["cqa/query.py", "kb/values.py", "kopl/cli/common.py"])
+def test_another_distribution_that_overwrites_one_file(name: str, site: Site, built: Path) -> None:
+    """It has no first file of its own, and no file that we do not have."""
+    ours(site, built)
+    site.write("Other", {name: "THEIRS = True\n"})
+    told = (str(site.folder / name), "(Other)", "pip uninstall Other", "--force-reinstall")
+    package = name.partition("/")[0]
+    command = ["cqa", "graph"] if package == "cqa" else ["--version"]
+    check_command(site.run(site.command, *command), *told)
+    assert all(word in site.imports()[package] for word in told)
+    (site.folder / name).unlink()
+    shutil.rmtree(site.folder / "Other-1.0.dist-info")
+    told = (str(site.folder / name), "are gone", "--force-reinstall")
+    check_command(site.run(site.command, *command), *told)
+    assert all(word in site.imports()[package] for word in told)
+
+
+def test_a_file_that_the_user_edited_is_no_conflict(site: Site, built: Path) -> None:
+    ours(site, built)
+    with (site.folder / "kb" / "values.py").open("a") as file:
+        file.write("# a note\n")
+    assert site.imports() == dict.fromkeys(PACKAGES, "ours")
+
+
+@pytest.mark.parametrize(
+    ("noted", "source"),
+    [
+        (None, "kopl-toolkit"),
+        ("no json", "kopl-toolkit"),
+        ({"url": "file:///a%20b/k.whl", "archive_info": {}}, "'/a b/k.whl'"),
+        ({"url": "https://host/k.whl", "archive_info": {}}, "https://host/k.whl"),
+        (
+            {"url": "https://host/k", "vcs_info": {"vcs": "git", "commit_id": "12ab"}},
+            "git+https://host/k@12ab",
+        ),
+    ],
+)
+def test_the_advice_names_what_was_installed(
+    noted: object, source: str, site: Site, built: Path
+) -> None:
+    ours(site, built)
+    (site.folder / "kb" / "values.py").unlink()
+    if noted is not None:
+        text = noted if isinstance(noted, str) else json.dumps(noted)
+        (next(site.folder.glob("kopl_toolkit-*")) / "direct_url.json").write_text(text)
+    told = mixed(site.folder)
+    assert told is not None and told.endswith(f"--force-reinstall --no-deps {source}")
+
+
+def test_dir_shows_public_names_only() -> None:
+    for name in PACKAGES:
+        package = import_module(name)
+        public = set(getattr(package, "__all__", ()))
+        assert set(dir(package)) - public <= {
+            "__doc__", "__file__", "__name__", "__path__", "__version__"
+        }  # fmt: skip
+        assert public <= set(dir(package)) and "__path__" in dir(package)
 
 
 def test_without_others_all_is_ours(site: Site, built: Path) -> None:
