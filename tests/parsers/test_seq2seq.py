@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +182,70 @@ def test_models_that_are_not_there(
         (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(ModelError, match=f"(?s)(?=.*({reason}))(?=.*hf download)"):
         class_of("seq2seq").create(quick("seq2seq", "kopl", f"name={name}"), small, small_examples)
+
+
+@pytest.mark.parametrize("longest", ["57", "64"])
+def test_a_bound_of_any_length_is_trained_and_predicted_with(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path, longest: str
+) -> None:
+    """Texts are filled up to multiples of 8, but never beyond the positions of the model."""
+    from parsers.training import begin
+
+    settings = quick("seq2seq", "kopl", f"longest={longest}", "epochs=1")
+    trainer = begin(tmp_path / "run", settings, small, small_examples, small_examples[:1])
+    model: Any = trainer.model
+    assert model.network.inner.config.max_position_embeddings == int(longest) + 2
+    # The longest question and text that are learnt, and a question that is cut.
+    item = dataclasses.replace(
+        model.items(small_examples[:1])[0][0],
+        question=(5,) * int(longest), target=(5,) * int(longest),
+    )  # fmt: skip
+    assert model.network(model.collate([item])).loss.isfinite()
+    assert model.collate([item]).targets.shape == (1, int(longest))
+    assert len(model.predict(["who " * 200], constrained=False)) == 1
+
+
+def test_a_bound_beyond_the_positions_is_refused(folder: Path, torch: Any) -> None:
+    from parsers.settings import SettingsError
+    from parsers.training import check as check_settings
+
+    most = json.loads((folder / "config.json").read_text())["max_position_embeddings"]
+    check_settings(quick("seq2seq", "kopl", f"name={folder}", f"longest={most}"))
+    with pytest.raises(SettingsError, match=rf"longest is {most + 1}.* at most {most} tokens"):
+        check_settings(quick("seq2seq", "kopl", f"name={folder}", f"longest={most + 1}"))
+
+
+def test_what_a_folder_lacks_is_said_in_a_sentence(
+    folder: Path, torch: Any, tmp_path: Path
+) -> None:
+    from parsers.models.seq2seq.loading import ModelError
+    from parsers.training import check as check_settings
+
+    def told(name: object) -> str:
+        with pytest.raises(ModelError) as found:
+            check_settings(quick("seq2seq", "kopl", f"name={name}", "longest=20"))
+        return str(found.value)
+
+    place = tmp_path / "bart"
+    assert "there is no such folder" in told(place)
+    assert "there is no such folder" in told("./brat")
+    place.mkdir()
+    assert "the folder is empty" in told(place)
+    shutil.copytree(folder, place, dirs_exist_ok=True)
+    config = json.loads((place / "config.json").read_text())
+    assert "it is a file, not a folder" in told(place / "config.json")
+    (place / "config.json").write_text(json.dumps({**config, "d_model": 2 * config["d_model"]}))
+    message = told(place)
+    assert "its weights have other sizes than its form (" in message
+    assert "ignore_mismatched_sizes" not in message
+    (place / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    assert "a model of type bert is none" in told(place)
+    (place / "config.json").write_text(json.dumps(config))
+    (place / "model.safetensors").rename(tmp_path / "kept")
+    assert "no weights (model.safetensors)" in told(place)
+    for file in place.glob("tokenizer*"):
+        file.unlink()
+    assert "no tokenizer (tokenizer.json)" in told(place)
+    (place / "config.json").unlink()
+    (place / "notes.txt").write_text("")
+    assert "the folder has no config.json" in told(place)

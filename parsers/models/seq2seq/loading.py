@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 from kb.errors import KoplError
 from kb.packages import needs
-from parsers.settings import Seq2SeqSettings
+from parsers.settings import Seq2SeqSettings, SettingsError
 
 # Seconds to wait for the hub before a model that is not on this machine is given up.
 PATIENCE = 5.0
+# What a model's name on the hub looks like; what does not is meant for a folder.
+_HUB_NAME = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
+# Files one of which every tokenizer has.
+_TOKENIZERS = (
+    "tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "sentencepiece.bpe.model",
+    "source.spm", "tokenizer_config.json",
+)  # fmt: skip
 
 
 class ModelError(KoplError):
@@ -38,20 +46,67 @@ def library() -> Any:
 def pretrained(settings: Seq2SeqSettings) -> tuple[Any, Any, set[str]]:
     """(tokenizer, model, names of the parameters that the weights did not bring).
 
-    Raises ModelError that says what to download and where to put it.
+    Raises ModelError that says what to download and where to put it, and SettingsError where
+    ``longest`` is more than the model has positions for.
     """
     found = library()
-    with _explained(settings.name):
-        where = reachable(settings.name)
-        tokenizer = found.AutoTokenizer.from_pretrained(settings.name, **where)
+    name = settings.name
+    with _explained(name):
+        where = reachable(name)
+        if Path(name).exists():
+            _look_into(Path(name), settings.pretrained)
+        config = found.AutoConfig.from_pretrained(name, **where)
+        if not config.is_encoder_decoder:
+            raise ModelError(_advice(name, f"a model of type {config.model_type} is none"))
+        check_longest(settings.longest, config, name)
+        tokenizer = found.AutoTokenizer.from_pretrained(name, **where)
         if not settings.pretrained:
-            config = found.AutoConfig.from_pretrained(settings.name, **where)
             model = found.AutoModelForSeq2SeqLM.from_config(config)
             return tokenizer, model.float(), {name for name, _ in model.named_parameters()}
         model, told = found.AutoModelForSeq2SeqLM.from_pretrained(
-            settings.name, output_loading_info=True, **where
+            name, output_loading_info=True, ignore_mismatched_sizes=True, **where
         )
-        return tokenizer, model.float(), set(told["missing_keys"])
+    for key, weights, wanted in sorted(told["mismatched_keys"]):
+        sizes = f"{key} is {_size(weights)}, by config.json {_size(wanted)}"
+        raise ModelError(_advice(name, f"its weights have other sizes than its form ({sizes})"))
+    missing = set(told["missing_keys"])
+    if missing.issuperset(key for key, _ in model.named_parameters()):
+        raise ModelError(_advice(name, "its weights are those of another kind of model"))
+    return tokenizer, model.float(), missing
+
+
+def _size(shape: Iterable[int]) -> str:
+    return " × ".join(map(str, shape))
+
+
+def _look_into(folder: Path, weights: bool) -> None:
+    """Raise ModelError that says what a folder lacks to be a model's."""
+    if not folder.is_dir():
+        raise ModelError(_advice(str(folder), "it is a file, not a folder"))
+    names = {file.name for file in folder.iterdir()}
+    if not names:
+        raise ModelError(_advice(str(folder), "the folder is empty"))
+    if "config.json" not in names:
+        raise ModelError(_advice(str(folder), "the folder has no config.json"))
+    if not names.intersection(_TOKENIZERS):
+        raise ModelError(_advice(str(folder), f"the folder has no tokenizer ({_TOKENIZERS[0]})"))
+    if weights and not any(name.endswith((".safetensors", ".bin")) for name in names):
+        raise ModelError(_advice(str(folder), "the folder has no weights (model.safetensors)"))
+
+
+def check_longest(longest: int, config: Any, name: str) -> None:
+    """Raise SettingsError where a model has no positions for so many tokens.
+
+    ``config`` is the model's; models without a table of positions, such as T5, have no limit.
+    """
+    for limit in ("max_position_embeddings", "max_encoder_position_embeddings",
+                  "max_decoder_position_embeddings"):  # fmt: skip
+        most = getattr(config, limit, None)
+        if most is not None and longest > most:
+            raise SettingsError(
+                f"seq2seq.longest is {longest}, but {name} reads and writes at most {most} tokens"
+                f" ({limit} of its config.json); give --set seq2seq.longest={most} or less"
+            )
 
 
 def saved(folder: Path) -> tuple[Any, Any]:
@@ -86,16 +141,23 @@ def reachable(name: str) -> dict[str, Any]:
     """
     if Path(name).exists():
         return {"local_files_only": True}
+    if not _HUB_NAME.fullmatch(name):
+        raise ModelError(_advice(name, "there is no such folder"))
     from huggingface_hub import constants, try_to_load_from_cache
 
-    if isinstance(try_to_load_from_cache(name, "config.json"), str) or constants.HF_HUB_OFFLINE:
+    if isinstance(try_to_load_from_cache(name, "config.json"), str):
         return {"local_files_only": True}
+    nowhere = "there is no such folder, and a model of that name was not downloaded before"
+    if constants.HF_HUB_OFFLINE:
+        raise ModelError(_advice(name, f"{nowhere} (HF_HUB_OFFLINE forbids it now)"))
     place = urlparse(constants.ENDPOINT)
     port = place.port or (80 if place.scheme == "http" else 443)
     try:
         socket.create_connection((place.hostname or "", port), PATIENCE).close()
     except OSError:
-        raise ModelError(_advice(name, f"{constants.ENDPOINT} cannot be reached")) from None
+        raise ModelError(
+            _advice(name, f"{nowhere} ({constants.ENDPOINT} cannot be reached)")
+        ) from None
     return {}
 
 
@@ -103,7 +165,7 @@ def reachable(name: str) -> dict[str, Any]:
 def _explained(name: str) -> Iterator[None]:
     try:
         yield
-    except ModelError:
+    except (ModelError, SettingsError):
         raise
     except (OSError, ValueError, KeyError, TypeError, ImportError, RuntimeError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

@@ -96,10 +96,10 @@ class Seq2SeqModel(Model):
 
     @classmethod
     def check(cls, settings: Settings) -> None:
-        """Raise ModelError where the package or the pretrained model is missing."""
+        """Raise ModelError or SettingsError where the package or a fitting model is missing."""
         loading.library()
         if settings.seq2seq.name and not settings.start_from:
-            loading.reachable(settings.seq2seq.name)
+            loading.pretrained(settings.seq2seq)
 
     @classmethod
     def create(
@@ -111,6 +111,7 @@ class Seq2SeqModel(Model):
         marks = MARKS if settings.language == "kopl" else ()
         if settings.start_from:
             tokenizer, inner = loading.saved(Path(settings.start_from) / FOLDER)
+            loading.check_longest(settings.seq2seq.longest, inner.config, settings.start_from)
             new: set[str] = set()
         elif settings.seq2seq.name:
             tokenizer, inner, new = loading.pretrained(settings.seq2seq)
@@ -207,9 +208,9 @@ class Seq2SeqModel(Model):
 
     def collate(self, items: Sequence[Seq2SeqItem]) -> Seq2SeqBatch:
         """The tensors of some examples."""
-        questions = _padded([item.question for item in items], self.tokens.padding)
-        inside = _padded([(1,) * len(item.question) for item in items], 0)
-        targets = _padded([item.target for item in items], IGNORED)
+        questions = self._padded([item.question for item in items], self.tokens.padding)
+        inside = self._padded([(1,) * len(item.question) for item in items], 0)
+        targets = self._padded([item.target for item in items], IGNORED)
         return Seq2SeqBatch(sum(len(item.target) for item in items), questions, inside, targets)
 
     # --- predicting --------------------------------------------------------------------------
@@ -268,8 +269,8 @@ class Seq2SeqModel(Model):
             decoder_start_token_id=self._before[0],
         )  # fmt: skip
         found = self.network.inner.generate(
-            input_ids=_padded(questions, self.tokens.padding).to(self.device),
-            attention_mask=_padded([[1] * len(row) for row in questions], 0).to(self.device),
+            input_ids=self._padded(questions, self.tokens.padding).to(self.device),
+            attention_mask=self._padded([[1] * len(row) for row in questions], 0).to(self.device),
             decoder_input_ids=before, generation_config=config, logits_processor=processors,
         )  # fmt: skip
         rows: list[list[int]] = found.tolist()
@@ -289,9 +290,9 @@ class Seq2SeqModel(Model):
         for begin in range(0, len(found), size):
             rows = range(begin, min(begin + size, len(found)))
             batch = Seq2SeqBatch(
-                0, _padded([questions[row // beams] for row in rows], self.tokens.padding),
-                _padded([[1] * len(questions[row // beams]) for row in rows], 0),
-                _padded([found[row][1:] for row in rows], IGNORED),
+                0, self._padded([questions[row // beams] for row in rows], self.tokens.padding),
+                self._padded([[1] * len(questions[row // beams]) for row in rows], 0),
+                self._padded([found[row][1:] for row in rows], IGNORED),
             ).to(self.device)  # fmt: skip
             scores = self.network.scores(batch).float()
             chosen = scores.gather(-1, batch.targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
@@ -301,16 +302,20 @@ class Seq2SeqModel(Model):
             logs += (places * counted).sum(-1).tolist()
         return logs
 
+    def _padded(self, rows: Sequence[Sequence[int]], value: int) -> Tensor:
+        """The rows as a tensor, filled up to a multiple of `MULTIPLE`, but not above ``longest``.
+
+        A model may have positions for no more; no row is longer.
+        """
+        length = -(-max(map(len, rows)) // MULTIPLE) * MULTIPLE
+        length = min(length, self.settings.seq2seq.longest)
+        return torch.tensor([[*row, *[value] * (length - len(row))] for row in rows])
+
 
 def _checked(tokens: Tensor, scores: Tensor) -> Tensor:
     """The scores of the next token as they are; raises NotFiniteError where they are no numbers."""
     check_numbers(scores.amax(-1).tolist())
     return scores
-
-
-def _padded(rows: Sequence[Sequence[int]], value: int) -> Tensor:
-    longest = -(-max(len(row) for row in rows) // MULTIPLE) * MULTIPLE
-    return torch.tensor([[*row, *[value] * (longest - len(row))] for row in rows])
 
 
 def _until(row: list[int], end: int, begin: int) -> list[int]:
