@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from generation.conversion import (
@@ -25,7 +25,7 @@ from generation.part import Part
 from generation.pipeline import NOTHING, GenerationError, Scarcity, put_together
 from generation.stats import ANSWERS, Statistics
 from generation.unseen import Unseen
-from generation.workers import Crew, Plan, Worker, processes
+from generation.workers import Block, Crew, Plan, Worker, processes
 from kb import KnowledgeBase, load
 from kb.errors import KoplError, WriteError
 from kb.progress import ProgressBar
@@ -58,15 +58,16 @@ def run(
     resume: bool = False,
     kb: KnowledgeBase | None = None,
     licence: str | None = None,
-    say: Callable[[str], None] | None = None,
+    wanted: Callable[[int, Block], int] | None = None,
 ) -> Report:
     """Write the questions of a plan as a file, compressed as its name says, or as a folder.
 
     ``form`` is one of `generation.conversion.FORMATS`; else the name's ending says it, and other
     names are JSON lines. Parquet is a folder with a data card, which states the ``licence``, unless
     the name ends in ".parquet". The blocks are made by as many ``workers`` on this machine, or by a
-    ``crew``. ``kb`` is the plan's knowledge base, where it is open already. ``say`` is told once
-    what the run will take.
+    ``crew``. ``kb`` is the plan's knowledge base, where it is open already. ``wanted`` is
+    told after each block how many questions there are, and says how many there are to be at last,
+    at most the plan's count: they are the first ones of the plan's.
 
     Raises GenerationError when there are no more questions or workers ended, ReadError for a
     stopped run that does not fit, WriteError for a file that cannot be written; what was made stays
@@ -78,7 +79,7 @@ def run(
     kb = kb if kb is not None else load(plan.kb, cache=plan.cache)
     part = Part(target, plan, kb, resume=resume)
     try:
-        report = _fill(part, kb, crew or processes(workers), say)
+        report = _fill(part, kb, crew or processes(workers), wanted)
     finally:
         part.close()
     if form == "jsonl" and target.suffix not in (".gz", ".bz2", ".xz"):
@@ -117,7 +118,9 @@ def _target(output: Path, form: str) -> Path:
     return target
 
 
-def _fill(part: Part, kb: KnowledgeBase, crew: Crew, say: Callable[[str], None] | None) -> Report:
+def _fill(
+    part: Part, kb: KnowledgeBase, crew: Crew, wanted: Callable[[int, Block], int] | None
+) -> Report:
     """Bring the unfinished file to as many questions as its plan wants."""
     plan, scarcity = part.plan, Scarcity()
     report = Report(part.kept, statistics=part.statistics)
@@ -132,9 +135,9 @@ def _fill(part: Part, kb: KnowledgeBase, crew: Crew, say: Callable[[str], None] 
                 new = part.add(number + plan.shard[1], block.lines)
                 report.kept = part.kept
                 bar.reach(part.kept)
-                if say is not None and bar.left is not None:
-                    say(f"making {plan.count} questions: about {bar.left:.0f} s more")
-                    say = None
+                if wanted is not None:
+                    fewer = max(part.kept, min(plan.count, wanted(part.kept, block)))
+                    plan = part.plan = replace(plan, count=fewer)
                 if scarcity.after(new) and part.kept < plan.count:
                     if not part.kept:
                         raise GenerationError(NOTHING)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
@@ -66,11 +67,16 @@ class Line(NamedTuple):
 
 
 class Block(NamedTuple):
-    """A finished block: its lines, and what its worker counted meanwhile."""
+    """A finished block: its lines, and what its worker counted meanwhile.
+
+    ``seconds`` of the processor went into it, ``prepared`` into the worker before its first one.
+    """
 
     lines: list[Line]
     reasons: Counter[str]
     compared: int
+    seconds: float = 0.0
+    prepared: float = 0.0
 
 
 # Makes the blocks of a plan from the one with that number on; closing it ends the work.
@@ -104,9 +110,16 @@ class Sources:
 
 
 class Worker:
-    """Makes blocks of one plan over its knowledge base; raises ReadError for wrong sources."""
+    """Makes blocks of one plan over its knowledge base; raises ReadError for wrong sources.
 
-    def __init__(self, plan: Plan, kb: KnowledgeBase, sources: Sources | None = None) -> None:
+    ``began`` is the processor time at which its preparation began, if before this.
+    """
+
+    def __init__(
+        self, plan: Plan, kb: KnowledgeBase, sources: Sources | None = None,
+        began: float | None = None,
+    ) -> None:  # fmt: skip
+        began = time.process_time() if began is None else began
         grammar, lexicon = (sources or Sources.of(plan)).opened(plan, kb)
         self.plan = plan
         self.maker = Maker(
@@ -116,10 +129,11 @@ class Worker:
             lexicon=lexicon,
             run_query=query_runner(plan, kb),
         )
+        self._prepared = time.process_time() - began
 
     def block(self, number: int) -> Block:
         """The block of that number."""
-        maker = self.maker
+        maker, begin = self.maker, time.process_time()
         maker.reasons.clear()
         maker.compared = 0
         lines = [
@@ -130,7 +144,8 @@ class Worker:
             )
             for example in islice(maker.block(self.plan.seed, number), self.plan.count)
         ]
-        return Block(lines, Counter(maker.reasons), maker.compared)
+        seconds = time.process_time() - begin
+        return Block(lines, Counter(maker.reasons), maker.compared, seconds, self._prepared)
 
 
 def query_runner(plan: Plan, kb: KnowledgeBase) -> Callable[[str], list[str]] | None:
@@ -188,4 +203,4 @@ def processes(workers: int) -> Crew:
 
 
 def _block_maker(plan: Plan, sources: Sources) -> Callable[[int], Block]:
-    return Worker(plan, load(plan.kb, cache=plan.cache), sources).block
+    return Worker(plan, load(plan.kb, cache=plan.cache), sources, 0.0).block  # a fresh process

@@ -116,19 +116,21 @@ def score(
     guided: bool = False, json_output: bool = False, predictions: Path | None = None,
     html: Path | None = None, errors: int = ERRORS, new_kb: bool = False,
     memory: float | None = None, paper: bool = False, brief: bool = False,
+    first: int | None = None, fitted: int | None = None,
 ) -> None:  # fmt: skip
     """Evaluate the best networks of runs, each on its file of examples; print and write it all.
 
     Each run is decoded in all ways of ``constrained``, side by side. ``paper``: published figures,
-    too; ``brief``: the first table only. Raises KoplError for runs,
-    examples or outputs that are wrong, before anything is computed.
+    too; ``brief``: the first table only. ``first`` and ``fitted`` bound the questions that are
+    scored and those that temperatures are fitted on. Raises KoplError for runs, examples or outputs
+    that are wrong, before anything is computed.
     """
     with torch_is_needed():
         from parsers.report import EvaluationError, write_answers, write_predictions
         from parsers.report_html import write_html
         from parsers.report_runs import check_output, compare
         from parsers.report_text import text_of
-        from parsers.scoring_confidence import Decoding
+        from parsers.scoring_confidence import MOST, Decoding
     folders = [runs] if isinstance(runs, Path) else list(runs)
     files = [data] if isinstance(data, Path) else list(data)
     for path in (predictions, html):
@@ -145,7 +147,7 @@ def score(
         )
     comparison, shown = compare(
         folders, files, kb=kb, decodings=decodings, errors=errors if html else 0, new_kb=new_kb,
-        memory=memory,
+        memory=memory, first=first, fitted=MOST if fitted is None else fitted,
     )  # fmt: skip
     if predictions and as_lines:
         write_answers(predictions, comparison.runs[0])

@@ -16,6 +16,7 @@ from kb import KnowledgeBase, load
 from kb.conflict import refuse_others
 from kb.errors import KoplError
 from kopl.example import read_examples
+from parsers.budget import Clock, Scoring, now
 from parsers.command import torch_is_needed
 from parsers.command_eval import score
 from parsers.settings import (
@@ -46,11 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume and arguments.config:
         raise KoplError("--resume goes on with the settings of the run; leave out --config")
     refuse_others("generation")  # from which the questions come
+    moment = now()
     with torch_is_needed():
         import torch
 
         from parsers import questions, training
-        from parsers.budget import Clock
         from parsers.checkpoint import lasting, load_own, read_run
         from parsers.recombination import recombined
         from parsers.world import World
@@ -67,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings.changed({"kb": lasting(settings.kb)})
     torch.set_num_threads(settings.threads)
     world = World.of(settings)
-    clock = Clock(world.device, settings.threads)
+    clock = Clock(world.device, settings.threads, questions.workers(settings), moment)
     try:
         if not arguments.resume:
             questions.check(settings)
@@ -80,33 +81,37 @@ def run(arguments: argparse.Namespace) -> int:
             folder = world.first(lambda: free_folder(Path(settings.output)))
             world.say(f"run: {folder}")
             world.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
-            world.first(lambda: questions.make(kb, settings, folder))
+            given = settings
+            settings = world.first(lambda: questions.make(kb, given, folder, clock))
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
-        scored = questions_after(folder, len(valid))
+        after = scoring_of(folder, settings, len(valid))
         valid = list(settings.training.choosing(valid))
         if wanted := round(settings.training.recombined * len(train)):
             longer = list(recombined(train, wanted, settings.seed))
             world.say(f"recombined: {len(longer)} questions made of the training part")
             train += longer
         if arguments.resume:
-            trainer = training.go_on(folder, kb, train, valid, world, clock, scored, settings)
+            trainer = training.go_on(folder, kb, train, valid, world, clock, after.cost, settings)
         else:
-            trainer = training.begin(folder, settings, kb, train, valid, world, clock, scored)
+            trainer = training.begin(folder, settings, kb, train, valid, world, clock, after.cost)
         finished = trainer.run()
     finally:
         world.close()
     if finished and world.main:
         print(_chosen(folder, settings, len(valid)))
-        if trainer.scoring:
-            print(trainer.scoring, flush=True)
-        ways = ("unconstrained", "constrained") if settings.decoding == "both" else ()
+        after, told = trainer.scoring(after)
+        if told:
+            print(told, flush=True)
         score(
             folder, folder / "test.jsonl", kb=kb, brief=True, paper=settings.paper,
-            constrained=[way == "constrained" for way in ways or (settings.decoding,)],
+            first=after.tested, fitted=after.fitted,
+            constrained=[way == "constrained" for way in _ways(settings)],
         )  # fmt: skip
-        calibrate_for_asking(folder, kb)
+        calibrate_for_asking(folder, kb, after.asking)
+        if pictures := [str(one) for one in pictures_of(folder) if settings.plots]:
+            print(f"pictures: {', '.join(pictures)}")
         print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
         if trainer.stopped:
             print(f"{trainer.stopped}; go on:")
@@ -114,22 +119,33 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if finished else 130
 
 
-def questions_after(folder: Path, validation: int) -> int:
-    """What is predicted after a training, as so many questions of a greedy search."""
-    from parsers.scoring_confidence import ASKING, ASKING_COST, MOST
+def _ways(settings: Settings) -> tuple[str, ...]:
+    """The kinds of decoding that a run is scored by."""
+    both = settings.decoding == "both"
+    return ("unconstrained", "constrained") if both else (settings.decoding,)
+
+
+def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
+    """What is predicted after a training, where there is time for all."""
+    from parsers.scoring_confidence import ASKING, MOST
 
     with open(folder / "test.jsonl", "rb") as file:
         tested = sum(1 for _ in file)
-    return tested + min(MOST, validation) + ASKING_COST * min(ASKING, validation)
+    return Scoring(tested, min(MOST, validation), min(ASKING, validation), len(_ways(settings)))
 
 
-def calibrate_for_asking(folder: Path, kb: KnowledgeBase) -> None:
+def calibrate_for_asking(folder: Path, kb: KnowledgeBase, most: int) -> None:
     """Fit the temperature of what ``kopl ask`` does, which takes the best of a beam that runs."""
     from parsers.parser import BEAMS, Parser
     from parsers.report_runs import calibrate
-    from parsers.scoring_confidence import ASKING, Decoding
+    from parsers.scoring_confidence import Decoding
 
-    calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), ASKING)
+    calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), most)
+
+
+def pictures_of(folder: Path) -> list[Path]:
+    """The pictures of a run that are there."""
+    return [path for name in ("loss", "accuracy") if (path := folder / f"{name}.png").exists()]
 
 
 def free_folder(wanted: Path) -> Path:
@@ -150,6 +166,6 @@ def _chosen(folder: Path, settings: Settings, count: int) -> str:
     measure = "exact match" if settings.training.metric == "program" else "execution accuracy"
     way = "constrained" if settings.decoding == "constrained" else "unconstrained"
     return (
-        f"best epoch: {best['epoch']} of {len(history)}, by {measure} ({way} decoding) on {count}"
-        f" questions of {sources(folder).valid}"
+        f"best epoch: {best['epoch']} of {settings.training.epochs}, by {measure} ({way}"
+        f" decoding)\n  on {count} questions of {sources(folder).valid}"
     )

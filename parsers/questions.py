@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +13,7 @@ from kb.errors import KoplError, ReadError
 from kb.stream import writing
 from kb.wording import counted
 from kopl.example import Asked, Example, read_examples, read_questions, write_examples
+from parsers.budget import MAKING, TOLD, Clock, Making, cores
 from parsers.settings import Settings
 
 SOURCES = "sources.json"  # in the run
@@ -48,12 +48,16 @@ def check(settings: Settings) -> None:
         )
 
 
-def make(kb: KnowledgeBase, settings: Settings, folder: Path) -> None:
+def make(
+    kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None = None
+) -> Settings:
     """Write the parts train, valid and test into a run and say where they come from.
 
+    Gives the settings, which say how many questions were generated: by the ``clock`` of the
+    command, they may be fewer, as many as a share of ``training.minutes`` is enough for.
     Raises KoplError for questions that cannot be read, and for a part without any.
     """
-    found = _questions(kb, settings, folder)
+    found, settings = _questions(kb, settings, folder, clock)
     parts = {"train": found.train, "valid": found.valid, "test": found.test}
     for name, part in parts.items():
         if not part:  # before anything is written
@@ -67,6 +71,7 @@ def make(kb: KnowledgeBase, settings: Settings, folder: Path) -> None:
         print(found.remark)
     with writing(folder / SOURCES) as file:
         json.dump(asdict(found.sources), file, ensure_ascii=False)
+    return settings
 
 
 def _choosing(settings: Settings, count: int) -> str:
@@ -82,14 +87,20 @@ def sources(folder: Path) -> Sources:
         return Sources(*(str(folder / f"{part}.jsonl") for part in ("train", "valid", "test")))
 
 
-def _questions(kb: KnowledgeBase, settings: Settings, folder: Path) -> Questions:
+def _questions(
+    kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None
+) -> tuple[Questions, Settings]:
     if settings.train:
-        return _of_files(settings)
+        return _of_files(settings), settings
     if settings.data and Path(settings.data).is_dir():
-        return _of_folder(Path(settings.data), settings.seed)
+        return _of_folder(Path(settings.data), settings.seed), settings
     if settings.data:
-        return _split(list(read_examples(settings.data)), settings.data, settings.seed)
-    return _split(generated(kb, settings, folder), "generated", settings.seed)
+        examples = list(read_examples(settings.data))
+        return _split(examples, settings.data, settings.seed), settings
+    examples = generated(kb, settings, folder, clock)
+    if len(examples) != settings.questions:
+        settings = settings.changed({"questions": len(examples)})
+    return _split(examples, "generated", settings.seed), settings
 
 
 def _split(examples: list[Example], source: str, seed: int) -> Questions:
@@ -158,19 +169,37 @@ def _asked(file: Path) -> Iterable[Asked]:
     return read_questions(file) if form_of(file) == "json" else open_examples(file)
 
 
-def generated(kb: KnowledgeBase, settings: Settings, folder: Path) -> list[Example]:
-    """New questions over the knowledge base, made by all cores."""
-    from generation.blocks import SIZE, Options
+def workers(settings: Settings) -> int:
+    """How many processes make the questions."""
+    from generation.blocks import SIZE
+
+    return min(cores(), 1 + settings.questions // (2 * SIZE))
+
+
+def generated(
+    kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None = None
+) -> list[Example]:
+    """New questions over the knowledge base, made by all cores; as many as there is time for."""
+    from generation.blocks import Options
     from generation.run import Plan, run
+    from generation.workers import Block
 
     # Parsers learn programs: no queries are needed, and not the deepest questions.
     options = Options(levels=7, sparql=False)
     plan = Plan(settings.kb, settings.questions, settings.seed, options)
     made = folder / "questions.jsonl"
-    workers = min(os.cpu_count() or 1, 1 + settings.questions // (2 * SIZE))
     begin = time.monotonic()
-    run(plan, made, workers=workers, kb=kb, say=lambda text: print(text, flush=True))
-    print(f"questions made in {time.monotonic() - begin:.0f} s", flush=True)
+    limit = settings.training.minutes * 60 if clock else 0.0
+    share = MAKING * limit - clock.seconds() if clock else 0.0
+    count = workers(settings)
+    making = Making(settings.questions, count, limit, share, lambda text: print(text, flush=True))
+
+    def wanted(kept: int, block: Block) -> int:
+        return making(kept, block.seconds, block.prepared)
+
+    run(plan, made, workers=count, kb=kb, wanted=wanted)
+    if (seconds := time.monotonic() - begin) >= TOLD:
+        print(f"questions made in {seconds:.0f} s", flush=True)
     examples = list(read_examples(made))
     made.unlink()
     return examples

@@ -33,21 +33,22 @@ from parsers.scoring_confidence import (
 def compare(
     folders: Sequence[Path], files: Sequence[Path], *, kb: KnowledgeBase | str | None = None,
     decodings: Sequence[Decoding] = (Decoding(),), errors: int = 0, new_kb: bool = False,
-    memory: float | None = None,
+    memory: float | None = None, first: int | None = None, fitted: int = MOST,
 ) -> tuple[Comparison, list[list[Shown]]]:  # fmt: skip
     """The best networks of runs on the same examples, and so many of the worst errors of each.
 
     ``files`` holds a file of examples for each run; all must hold the same. A run is scored by each
     of the ``decodings``. ``new_kb``: the knowledge base may be one that the runs never saw.
-    ``memory`` is what predicting may take, in GiB (None: as the run's settings say). Raises
+    ``memory`` is what predicting may take, in GiB (None: as the run's settings say). ``first``:
+    only so many examples are scored; temperatures are ``fitted`` on at most so many. Raises
     KoplError for runs that cannot be loaded and for files that hold no examples or different ones,
     before anything is predicted.
     """
     parsers = [Parser.load(folder, kb, new_kb=new_kb) for folder in folders]
-    examples = _examples(files[0])
+    examples = _examples(files[0])[:first]
     for file in files[1:]:
         if file != files[0]:
-            same_questions(examples, _examples(file), f"{files[0]} and {file}")
+            same_questions(examples, _examples(file)[:first], f"{files[0]} and {file}")
     torch.set_num_threads(parsers[0].settings.threads)
     scored, shown = [], []
     for folder, parser in zip(folders, parsers, strict=True):
@@ -55,18 +56,19 @@ def compare(
             parser.model.memory = memory
         for decoding in decodings:
             name = f"{folder}, {decoding.kind}" if len(decodings) > 1 else str(folder)
-            one = score_run(folder, parser, examples, decoding, name)
+            one = score_run(folder, parser, examples, decoding, name, fitted)
             scored.append(one)
             shown.append(worst_errors(one, parser.model.language, errors))
     return Comparison(", ".join(dict.fromkeys(map(str, files))), scored), shown
 
 
 def score_run(
-    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding, name: str
-) -> Scored:
+    folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding, name: str,
+    fitted: int = MOST,
+) -> Scored:  # fmt: skip
     """The report of a run on some examples, with its temperature, which is fitted if need be."""
     parts = parser.model.parts = Parts()
-    temperature, remarks = calibrate(folder, parser, decoding, examples=examples)
+    temperature, remarks = calibrate(folder, parser, decoding, fitted, examples)
     with ProgressBar(f"evaluating {folder}", len(examples)) as bar:
         report = evaluate(
             parser.model, examples, parser.description.answers, bar.advance,

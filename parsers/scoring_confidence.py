@@ -36,9 +36,8 @@ FORMAT = 1
 FILE = "calibration.json"
 # Validation questions that are enough for one number.
 MOST = 1000
-# Those for what ``kopl ask`` does, a search of some beams for one question after the other, which
-# takes as long as so many questions of a greedy search.
-ASKING, ASKING_COST = 250, 20
+# Those for what ``kopl ask`` does, a search of some beams for one question after the other.
+ASKING = 250
 
 
 Scale = Literal["log-probability", "log-odds"]

@@ -21,7 +21,7 @@ import torch
 from kb import KnowledgeBase
 from kopl.example import Example
 from parsers import budget
-from parsers.budget import Clock, Pace, Work
+from parsers.budget import Clock, Pace, Scoring, Work
 from parsers.checkpoint import (
     CheckpointError,
     Description,
@@ -45,7 +45,7 @@ from parsers.models.base import Item, Model, NotFiniteError, batches
 from parsers.optimizing import Optimizer, Step, TrainingError
 from parsers.settings import Settings, SettingsError, flat
 from parsers.transfer import check_start, start_from
-from parsers.world import World
+from parsers.world import World, wrapped
 
 
 @dataclass
@@ -192,12 +192,28 @@ class Trainer:
             f" ({training.minutes:g})"
         )
 
+    def scoring(self, whole: Scoring) -> tuple[Scoring, str]:
+        """What is scored in the time that is left, and what to say of that: "" for nothing."""
+        limit, told = self._limit, []
+        fits = whole
+        if limit:
+            left = max(limit - self._seconds(), budget.LEAST_SCORING * limit)
+            fits = whole.within(left, self.progress.question)
+        if fits != whole:
+            told.append(
+                f"scoring the first {fits.tested:,} of {whole.tested:,} test questions and"
+                f" calibrating on {fits.asking:,} of {whole.asking:,}: all would not fit into"
+                f" training.minutes ({self.progress.minutes:g})"
+            )
+        if (seconds := fits.cost * self.progress.question) >= budget.TOLD:
+            told.append(f"scoring and calibrating: {_duration(seconds)}")
+        return fits, "\n".join(map(wrapped, told))
+
     @property
-    def scoring(self) -> str:
-        """What is to follow and how long it takes; "" where nothing is to be scored."""
-        if not self.scored:
-            return ""
-        return f"scoring and calibrating: {_duration(self.scored * self.progress.question)}"
+    def _limit(self) -> float:
+        """The seconds that the command may take; half of it follows the questions."""
+        limit = self.progress.minutes * 60
+        return max(limit, self.progress.prepared + limit / 2) if limit else 0.0
 
     @property
     def _batches(self) -> int:
@@ -275,7 +291,7 @@ class Trainer:
         if not limit or progress.step < max(self._plans, default=0):
             return -1
         used, pause = self._seconds(), budget.BEGIN * limit
-        limit = max(limit, progress.prepared + limit / 2)
+        limit = self._limit
         if progress.step % budget.EVERY and progress.left and used < progress.look:
             return -1
         if progress.step < budget.EVERY and used - progress.prepared < pause:
@@ -284,7 +300,9 @@ class Trainer:
         work = Work(
             total - progress.step, epoch, self.settings.training.batch, len(self.valid), self.scored
         )
-        return work.fitting(limit - used, self._pace.seconds, progress.question)
+        return work.fitting(
+            limit - used, self._pace.seconds, progress.question, budget.SCORING * limit
+        )
 
     def _plan(self, planned: int, history: History, total: int) -> None:
         """Go on along the schedule by the step just made, then by another plan, if there is one.
@@ -300,22 +318,23 @@ class Trainer:
             return
         if progress.left < 0:
             progress.share = progress.step / total
-            self.world.say(
+            self.world.say(wrapped(
                 f"{(progress.step + planned) * self.settings.training.epochs / total:.2g} of"
                 f" {self.settings.training.epochs} epochs fit into training.minutes"
                 f" ({progress.minutes:g}); the learning rate falls to its end in that time"
-            )
+            ))  # fmt: skip
         progress.left = planned
         if progress.step not in self._plans:
             history.plan(progress.step, planned)
 
     def _foretell(self, epoch: int, total: int) -> None:
         """Say what the training will take, as its first steps went."""
-        if self.progress.left < 0:
+        if self.progress.left < 0 and not self.progress.epoch:
             step = self._pace.seconds
             validation = budget.GUESS * step / self.settings.training.batch * len(self.valid)
-            minutes = ((total - budget.EVERY) * (step + validation / epoch)) / 60
-            self.world.say(f"training: {_duration(60 * minutes)} on this machine")
+            seconds = (total - budget.EVERY) * (step + validation / epoch)
+            if seconds >= budget.TOLD:
+                self.world.say(f"training: {_duration(seconds)} on this machine")
 
     # --- after an epoch ------------------------------------------------------------------------
 
@@ -358,13 +377,13 @@ class Trainer:
             write_weights(self.model.network, self.folder / "best.safetensors")
         self._save()
         history.epoch(record)
-        self.world.say(
+        self.world.say(wrapped(
             f"epoch {record['epoch']}/{training.epochs}: loss {record['loss']:.4f},"
             f" {record['accuracy']:.1%} right, {speed:.0f} examples/s;"
             f" {'exact match' if by_program else 'execution accuracy'} {share:.1%} on"
             f" {len(self.valid)} validation questions"
             f"{' (best)' if better else ''}, {record['seconds']:.0f} s"
-        )
+        ))  # fmt: skip
 
     def _save(self) -> None:
         self._saved = time.monotonic()
@@ -436,10 +455,10 @@ def begin(
         [(reason, count)] = Counter(reason for _, reason in left).most_common(1)
         question = next(example.question for example, own in left if own == reason)
         shown = question if len(question) <= 200 else f"{question[:200]}…"
-        world.say(
+        world.say(wrapped(
             f"{len(left)} of {len(train)} training questions cannot be learnt, {count} of them as"
             f" {reason} (of: {shown})"
-        )
+        ))  # fmt: skip
     if not items:
         raise TrainingError("none of the training questions can be learnt")
     if settings.start_from:
@@ -519,14 +538,20 @@ def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
 def resumed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
     """The settings of a run with what changes as it is gone on with.
 
-    Raises SettingsError for a setting that must stay.
+    Raises SettingsError for a setting that must stay, and for ``output``: the run stays in its
+    folder.
     """
     changed = settings.changed(changes)
+    if changed.output != settings.output:
+        raise SettingsError(
+            "output cannot change as a training goes on: the run stays in its folder; move the"
+            f" folder to {changed.output} and go on with --resume {changed.output}"
+        )
     before, now = kept(settings), kept(changed)
     if names := [name for name in before if now[name] != before[name]]:
         raise SettingsError(
             f"{', '.join(names)} must stay as a training goes on; what may change:"
-            f" {', '.join(sorted(MAY_CHANGE))}"
+            f" {', '.join(sorted(MAY_CHANGE - {'output'}))}"
         )
     return changed
 

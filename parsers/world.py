@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -165,3 +166,10 @@ def device_of(name: str, local: int = 0) -> torch.device:
         if device.index >= torch.cuda.device_count():
             raise SettingsError(f"there is no device {device}; lower the number of processes")
     return device
+
+
+def wrapped(text: str) -> str:
+    """What is to be told, in lines of 80 columns; paths and other long words stay whole."""
+    return textwrap.fill(
+        text, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )

@@ -93,8 +93,8 @@ def check_numbers(values: Iterable[float]) -> None:
     """Raise NotFiniteError where a logarithm of a probability is no number."""
     if any(value != value for value in values):
         raise NotFiniteError(
-            "the network's scores are no numbers: its weights are damaged, or its training went"
-            " astray; train it again with a lower learning_rate"
+            "the network's scores are no numbers: its training went astray, or a file of weights is"
+            " damaged; train it with a lower learning_rate"
         )
 
 

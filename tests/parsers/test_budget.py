@@ -274,3 +274,113 @@ def test_a_killed_training_goes_on_in_the_middle_of_the_epoch(
     for record in (*kept[0], *kept[1]):
         del record["seconds"], record["examples a second"]
     assert kept[0] == kept[1] and len(kept[0]) == 3
+
+
+def test_fewer_questions_are_made_where_all_would_take_too_long() -> None:
+    from parsers.budget import Making
+
+    told: list[str] = []
+    making = Making(20_000, 2, 420, 0.4 * 420, told.append, lambda: 0.0)
+    kept = blocks = 0
+    while kept < making.count:
+        kept, blocks = kept + 500, blocks + 1
+        making(kept, 20.0, 10.0)  # 10 s a block with two workers
+    assert making.count == kept == 7500 and making.count % 500 == 0
+    assert 10 + 10 * blocks <= 0.4 * 420
+    assert told[0] == (
+        "making 7,500 of 20,000 questions, as all would take 6.8 of training.minutes (7)"
+    )
+    assert not any("7,500 of" in line for line in told[1:])
+
+
+def test_all_questions_are_made_where_there_is_time() -> None:
+    from parsers.budget import Making
+
+    for limit, share in ((0.0, 0.0), (420.0, 168.0)):
+        told: list[str] = []
+        wall = iter([0.0, 12.0])  # twice as long as the work: others use the machine, too
+        making = Making(20_000, 2, limit, share, told.append, wall.__next__)
+        for block in range(40):
+            making(500 * (block + 1), 6.0, 0.0)
+        assert making.count == 20_000
+        assert len(told) == 1 and "making 20,000 questions: about 228 s more" in told[0]
+
+
+def test_what_takes_seconds_is_not_told() -> None:
+    from parsers.budget import Making
+
+    told: list[str] = []
+    making = Making(1000, 1, 0.0, 0.0, told.append, lambda: 0.0)
+    making(500, 4.0, 9.0)
+    making(1000, 4.0, 9.0)
+    assert told == []
+
+
+def test_scoring_shrinks_with_the_time() -> None:
+    from parsers.budget import ASKING_COST, Scoring
+
+    whole = Scoring(300, 300, 250, 2)
+    assert whole.cost == 2 * 600 + 250 * ASKING_COST
+    assert whole.within(1e9, 0.1) == whole.within(1.0, 0.0) == whole
+    for seconds in (500.0, 300.0, 130.0, 60.0):
+        less = whole.within(seconds, 0.1)
+        assert less.cost * 0.1 <= seconds and less.asking < whole.asking
+    assert whole.within(300.0, 0.1).tested == 300  # calibrating gives way first
+    assert whole.within(60.0, 0.1).tested < 300
+    assert whole.within(0.0, 0.1) == Scoring(20, 20, 20, 2)
+    assert Scoring(7, 5, 5).within(0.0, 1.0) == Scoring(7, 5, 5)
+
+
+def test_what_follows_leaves_time_to_train() -> None:
+    from parsers.budget import Work
+
+    work = Work(steps=100, epoch=10, batch=8, validated=0, scored=1000)
+    assert work.fitting(40, 1.0, 0.1) == 0
+    assert work.fitting(40, 1.0, 0.1, 10.0) == 30
+
+
+def test_each_decoding_counts_as_scoring(tmp_path: Path) -> None:
+    from parsers.command_train import scoring_of
+    from parsers.settings import read_settings
+
+    (tmp_path / "test.jsonl").write_text("{}\n" * 30)
+    one, both = (
+        scoring_of(tmp_path, read_settings(None, [f"decoding={way}", "pointer.masked=false"]), 20)
+        for way in ("constrained", "both")
+    )
+    assert (one.tested, one.fitted, one.asking) == (30, 20, 20)
+    assert both.cost - one.cost == 50
+
+
+def test_the_best_epoch_is_one_of_the_settings(tmp_path: Path) -> None:
+    """Whatever epochs were cut by time, and gone on with."""
+    from parsers.command_train import _chosen
+    from parsers.settings import read_settings
+
+    shares = {0.5: 0.1, 1: 0.2, 2: 0.3, 3: 0.4}
+    for step, (epoch, share) in enumerate(shares.items()):
+        record = {"epoch": epoch, "step": step, "loss": 1, "accuracy": 0, "validation": share}
+        with (tmp_path / "history.jsonl").open("a") as file:
+            file.write(json.dumps(record) + "\n")
+    told = _chosen(tmp_path, read_settings(None, ["epochs=3"]), 50)
+    assert told.startswith("best epoch: 3 of 3, by execution accuracy")
+
+
+def test_a_run_that_goes_on_stays_in_its_folder() -> None:
+    from parsers.settings import SettingsError, read_settings
+    from parsers.training import resumed
+
+    settings = read_settings(None, ["output=runs/a"])
+    with pytest.raises(SettingsError, match=r"move the folder to runs/b and go on with --resume"):
+        resumed(settings, {"output": "runs/b"})
+    with pytest.raises(SettingsError, match="what may change") as refused:
+        resumed(settings, {"seed": "9"})
+    assert "output" not in str(refused.value)
+
+
+def test_what_a_training_tells_fits_the_terminal() -> None:
+    from parsers.world import wrapped
+
+    path = "/a/long/path/" + "x" * 90
+    lines = wrapped(f"{'words of a line ' * 12} {path}").splitlines()
+    assert lines[-1].strip() == path and all(len(line) <= 80 for line in lines[:-1])
