@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,27 @@ def test_settings_are_read_back(model: str) -> None:
 def test_every_config_is_read(path: Path) -> None:
     pytest.importorskip("yaml", reason="PyYAML is not installed (extra 'train')")
     assert read_settings(path).output.startswith("runs/")
+
+
+def test_configs_are_called_by_names_that_they_have() -> None:
+    """In the pages, the configs, the tests of benchmarks and the code."""
+    shipped = {path.stem for path in (ROOT / "configs").glob("*.yaml")}
+    files = [ROOT / "README.md"]
+    for folder, end in {
+        "docs": "md",
+        "configs": "yaml",
+        "benchmarks": "py",
+        "parsers": "py",
+    }.items():
+        files += sorted((ROOT / folder).rglob(f"*.{end}"))
+    called = re.compile(r"\bconfigs/([a-z][\w-]*)\.yaml|--config ([a-z][\w-]*)(?![\w/.-])")
+    names = {
+        (str(file), match[1] or match[2])
+        for file in files
+        for match in called.finditer(file.read_text("utf-8"))
+    }
+    assert ("new-kb" in {name for _, name in names}) and len(names) > 5
+    assert [one for one in sorted(names) if one[1] not in shipped] == []
 
 
 def test_configs_are_found_by_name_and_by_path(
