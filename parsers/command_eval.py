@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kb import KnowledgeBase
 from kb.errors import KoplError
+from kb.wording import counted
 from kopl.cli.common import positive
 from parsers.command import torch_is_needed
 
@@ -63,8 +64,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
     parser.add_argument(
         "--predictions", type=Path, metavar="FILE",
-        help="write what is predicted: JSON lines to a FILE that ends in .jsonl, else an answer a"
-        " line, as KQA Pro's leaderboard takes them",
+        help="write what is predicted: JSON lines to a FILE that ends in .jsonl or .json, to any"
+        " other an answer a line, as KQA Pro's leaderboard takes them",
     )  # fmt: skip
     parser.add_argument(
         "--memory", type=amount, metavar="GIB",
@@ -137,9 +138,7 @@ def score(
         if path:
             check_output(path, files)
     decodings = [Decoding(beams, one, guided) for one in constrained]
-    as_lines = predictions is not None and not {".json", ".jsonl"}.intersection(
-        predictions.suffixes
-    )
+    as_lines = predictions is not None and predictions.suffix.lower() not in (".json", ".jsonl")
     if as_lines and len(folders) * len(decodings) > 1:
         raise EvaluationError(
             f"{predictions}: a file with an answer a line is of one run and one kind of decoding;"
@@ -149,13 +148,18 @@ def score(
         folders, files, kb=kb, decodings=decodings, errors=errors if html else 0, new_kb=new_kb,
         memory=memory, first=first, fitted=MOST if fitted is None else fitted,
     )  # fmt: skip
+    written = ""
     if predictions and as_lines:
-        write_answers(predictions, comparison.runs[0])
+        count = write_answers(predictions, comparison.runs[0])
+        written = f"{predictions}: {counted(count, 'line')} written, an answer each"
     elif predictions:
-        write_predictions(predictions, comparison)
+        count = write_predictions(predictions, comparison)
+        written = f"{predictions}: {counted(count, 'JSON line')} written, a prediction each"
     if html:
         write_html(html, comparison, shown)
     if json_output:
         print(json.dumps(comparison.to_json(), ensure_ascii=False))
     else:
         print(text_of(comparison, paper=paper, brief=brief), end="")
+        if written:
+            print(written)

@@ -121,23 +121,25 @@ class Comparison:
                 yield {"run": run.name, **one.to_json(), "confidence": run.confidence(number)}
 
 
-def write_predictions(path: Path, comparison: Comparison) -> None:
-    """Write the predictions as JSON lines; raises WriteError."""
+def write_predictions(path: Path, comparison: Comparison) -> int:
+    """Write the predictions as JSON lines, and return how many; raises WriteError."""
     with writing(path) as file:
         for line in comparison.lines():
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    return sum(len(run.report.judged) for run in comparison.runs)
 
 
-def write_answers(path: Path, run: Scored) -> None:
+def write_answers(path: Path, run: Scored) -> int:
     """Write the first answer of each prediction, a line each, as KQA Pro's leaderboard takes them.
 
     Numbers are spelled as the programs published with it print them; a prediction without an answer
-    is the line `NO_ANSWER`. Raises WriteError.
+    is the line `NO_ANSWER`. Returns how many lines it wrote; raises WriteError.
     """
     with writing(path) as file:
         for one in run.report.judged:
             answer = NO_ANSWER if one.first is None else published_text(one.first)
             file.write(_LINE_ENDS.sub(" ", answer) + "\n")
+    return len(run.report.judged)
 
 
 def same_questions(first: Sequence[Asked], second: Sequence[Asked], sources: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
+from kb.wording import counted
 from parsers.evaluation import SHARES
 from parsers.report import Comparison, Scored
 from parsers.report_paper import LATER, PUBLISHED, TABLE_9, Published
@@ -33,6 +34,8 @@ def text_of(comparison: Comparison, *, paper: bool = False, brief: bool = False)
 
     A line is longer than 80 columns only where a name in it is.
     """
+    if not any(run.report.compared for run in comparison.runs):
+        return _only_predicted(comparison)
     parts = [_heads(comparison)]
     runs = list(enumerate(comparison.runs))
     for at in range(0, len(runs), BESIDE):
@@ -64,6 +67,24 @@ def _heads(comparison: Comparison) -> list[str]:
     return found
 
 
+def _only_predicted(comparison: Comparison) -> str:
+    """What is to be said of questions that say neither program nor answer: how predictions end."""
+    parts = []
+    for run in comparison.runs:
+        judged = run.report.judged
+        answered = sum(one.first is not None for one in judged)
+        parts.append([
+            *_wrapped(
+                f"{run.name}: {counted(len(judged), 'question')} predicted: {answered} have an"
+                f" answer, {len(judged) - answered} failed or found none"
+            ),
+            "",
+            *_ends(run, brief=True),
+        ])  # fmt: skip
+    parts.append([line for note in footnotes(comparison) for line in _wrapped(note)])
+    return "\n".join("\n".join(part) + "\n" for part in parts if part)
+
+
 def letter(number: int) -> str:
     """What stands for a run in the tables: A, B, …, Z, A1, …"""
     return chr(ord("A") + number % 26) + (str(number // 26) if number >= 26 else "")
@@ -81,11 +102,15 @@ def _alone(run: Scored, brief: bool) -> Iterator[list[str]]:
         shares = run.report.shares()
         reached = [(name, percent(shares[name]), interval(shares[name])) for name in SHARES]
         yield _table(("share of the questions, %", "share", "95 % interval"), reached)
-    yield _table(("how predictions end", "questions"), [
+    yield _ends(run, brief)
+    yield _confidence(run)
+
+
+def _ends(run: Scored, brief: bool) -> list[str]:
+    return _table(("how predictions end", "questions"), [
         (verdict, str(count)) for verdict, count in run.report.verdicts().items()
         if count or not brief
     ])  # fmt: skip
-    yield _confidence(run)
 
 
 def _beside(runs: Sequence[tuple[int, Scored]], brief: bool) -> Iterator[list[str]]:

@@ -156,14 +156,22 @@ def test_the_leaderboard_gets_a_line_for_each_test_question(
     assert len((tmp_path / "a.txt").read_text("utf-8").splitlines()) == 7
     told = " ".join(capsys.readouterr().out.split())
     assert "7 of 7 questions have neither a program nor an answer" in told
+    found = re.search(rf"{run}: 7 questions predicted: (\d) have an answer, (\d) failed or", told)
+    assert found and int(found[1]) + int(found[2]) == 7
+    assert (tmp_path / "a.txt").read_text("utf-8").splitlines().count("None") == int(found[2])
+    assert f"{tmp_path / 'a.txt'}: 7 lines written, an answer each" in told
+    assert "–" not in told and "right" not in told and "how predictions end" in told
     # As JSON lines, with all that is known of each.
     path = tmp_path / "p.jsonl"
     arguments = ["eval", run, "--both", "--data", questions, "--predictions", path]
     assert command(*arguments, "--memory", "0.001") == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"{path}: 14 JSON lines written, a prediction each" in told
+    assert told.count("7 questions predicted") == 2 and "–" not in told
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
     assert [line["question"] for line in lines[:7]] == [line["question"] for line in lines[7:]]
     assert [line["run"] for line in lines[6:8]] == [f"{run}, unconstrained", f"{run}, constrained"]
-    assert command(*arguments[:-1], tmp_path / "b.txt") == 2
+    assert command(*arguments[:-1], tmp_path / "b.jsonl.txt") == 2
     assert "is of one run and one kind of decoding" in capsys.readouterr().err
 
 
