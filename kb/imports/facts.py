@@ -287,7 +287,14 @@ class _Picker:
     def row(self, place: str, cells: list[str]) -> _Row:
         """The row of these cells; raises ValueReadError when some are missing."""
         if max(self._ends) >= len(cells):
-            raise ValueReadError(f"head, relation or tail is missing; columns: {len(cells)}")
+            other = next((m for m in ";\t|" if len(cells) == 1 and m in cells[0]), "")
+            hint = (
+                f"; is {other!r} the delimiter? Say so in a mapping (--mapping); for a row for each"
+                " thing --draft writes one"
+                if other
+                else ""
+            )
+            raise ValueReadError(f"head, relation or tail is missing; columns: {len(cells)}{hint}")
         head, relation, tail = (cells[at].strip() for at in self._ends)
         if not head or not relation or not tail:
             raise ValueReadError("head, relation or tail is empty")
@@ -341,7 +348,7 @@ def _refuse_things(path: Path) -> None:
             for _, cells in islice(table_rows(text, delimiter, quoted=quoted), _LOOKED_AT)
         ]
     header, *body = rows or [[]]
-    if len(header) < 2 or len(body) < 2 or {len(row) for row in rows} != {len(header)}:
+    if len(header) < 2 or not body or {len(row) for row in rows} != {len(header)}:
         return
     columns = [[row[at] for row in body if row[at]] for at in range(len(header))]
     is_header = all(header) and len(set(header)) == len(header)
@@ -354,7 +361,7 @@ def _refuse_things(path: Path) -> None:
             place="line 1",
             source=str(path),
         )
-    is_typed = any(
+    is_typed = len(body) > 1 and any(
         column and guess_form([name]).type == "string" != guess_form(column).type
         for name, column in zip(header, columns, strict=True)
     )

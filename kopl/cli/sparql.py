@@ -157,7 +157,7 @@ def _properties(arguments: argparse.Namespace) -> int:
 def _by_program(text: str, arguments: argparse.Namespace) -> int:
     """The query run as the program that it says."""
     from kopl.executor import Executor, Limits
-    from kopl.sparql.errors import NotInKoplError, QueryReadError
+    from kopl.sparql.errors import NotInKoplError, NotReadError
     from kopl.sparql.to_kopl import from_sparql
 
     if arguments.rows:
@@ -170,7 +170,7 @@ def _by_program(text: str, arguments: argparse.Namespace) -> int:
         _print_denotation(executor.denote(program), begin, arguments.json)
     except KoplError as error:
         status = _failed(error, arguments.json)
-        if isinstance(error, NotInKoplError | QueryReadError):
+        if isinstance(error, NotInKoplError | NotReadError):
             print(
                 "kopl: the engine kopl answers what a program says; --engine oxigraph (or rdflib)"
                 " answers any query of SPARQL",

@@ -17,6 +17,10 @@ class QueryReadError(SparqlError):
     kind = "sparql syntax"
 
 
+class NotReadError(QueryReadError):
+    """A part of SPARQL that is not read here; engines answer it."""
+
+
 class QueryTooDeepError(QueryReadError):
     """A query that is nested deeper than any program; no engine is asked, as some end at such."""
 

@@ -43,7 +43,7 @@ from kopl.sparql.ast import (
     Var,
     deep_recursion,
 )
-from kopl.sparql.errors import QueryReadError, QueryTooDeepError
+from kopl.sparql.errors import NotReadError, QueryReadError, QueryTooDeepError
 
 PREFIXES = {"xsd": XSD, "rdf": RDF}
 ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
@@ -158,7 +158,8 @@ class Reader:
         hint = reason if "not read" in reason or "subset" in reason else self._not_read(near)
         hint = hint or reason or "it was not expected here"
         line, column = before.count("\n") + 1, self.begin - before.rfind("\n")
-        raise QueryReadError(f"line {line}, column {column}: {near!r}: {hint}")
+        kind = NotReadError if "not read" in hint or "subset" in hint else QueryReadError
+        raise kind(f"line {line}, column {column}: {near!r}: {hint}")
 
     def _not_read(self, near: str) -> str:
         """Says so where what stands here is SPARQL, but of the part that is not read."""
@@ -166,7 +167,12 @@ class Reader:
         assert word is not None
         what = found = word[0].upper()
         if found in _UPDATES:
-            return f"{found} is an update; what is read here are queries, SELECT and ASK"
+            return f"{found} is an update, which no engine here runs; queries are SELECT and ASK"
+        if found in ("CONSTRUCT", "DESCRIBE"):
+            return f"{found} gives a graph; the queries that are answered here are SELECT and ASK"
+        if blank := re.match(r'<([^<>"{}|^`\\\n?]+)>', self._text[self.begin :]):
+            spelt = f"write <{blank[1].strip().replace(' ', '_')}>, as KQA Pro's encoding does"
+            return f"an IRI holds no blank; {spelt}"
         if found not in _REFUSED:
             what = next((said for mark, said in _MARKS if mark.match(near)), "")
         return f"{what} is not in the subset that is read here" if what else ""
@@ -384,7 +390,7 @@ class Reader:
         width = 3 if token[:3] in ("'''", '"""') and len(token) > 5 else 1
         text = _unescaped(token[width:-width])
         if self.kind == "language":
-            raise QueryReadError(f"{token}{self.token}: literals with a language are not read")
+            raise NotReadError(f"{token}{self.token}: literals with a language are not read")
         if not self._passed("^^"):
             return Literal(text)
         if self.kind == "iri":

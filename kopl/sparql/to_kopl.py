@@ -115,7 +115,10 @@ class _Reader:
     def _count(self, item: Named, scope: Scope) -> Call:
         total = item.expression
         if not isinstance(total, Aggregate) or total.function != "COUNT":
-            raise NotInKoplError(f"SELECT: this aggregate is not translated; {_AGGREGATES}")
+            what = "an expression"
+            if isinstance(total, Apply | Aggregate):
+                what = f"{total.function}(…)"
+            raise NotInKoplError(f"SELECT: {what} is not translated; {_AGGREGATES}")
         if not total.distinct or not isinstance(total.argument, Var):
             raise NotInKoplError("Count counts different nodes: write COUNT(DISTINCT ?e)")
         edges = [t for t in scope.triples() if t.object == total.argument]

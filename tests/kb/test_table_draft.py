@@ -498,6 +498,7 @@ def test_values_come_back(
     "text",
     [
         "title,author,pages\nThe Blue Bridge,Ada Berg,320\nKitchen,Otto Lind,99\n",
+        "title,year,genre\nThe Blue Bridge,2001,novel\n",
         "id,genre,of\n1,novel,x\n2,novel,y\n",
         "Buch,Autor,Ort\na,b,c\nd,e,f\ng,h,i\nj,k,l\nm,n,o\n",
     ],

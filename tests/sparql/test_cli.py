@@ -318,3 +318,22 @@ def test_missing_packages_are_named_before_anything_else_is_said(
     with pytest.raises(MissingPackageError):
         embedded(engine, tiny)
     assert said == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "other"),
+    [
+        ("INSERT DATA { <a> <b> <c> }", "which no engine here runs", False),
+        ("CONSTRUCT { ?a ?b ?c } WHERE { ?a ?b ?c }", "CONSTRUCT gives a graph", False),
+        ("SELECT sum(?x) { ?x ?y ?z }", "a variable or", False),
+        ("SELECT ?x { ?x <shares border with> ?y }", "write <shares_border_with>", False),
+        ("SELECT (IF(1,2,3) AS ?x) {}", "SELECT: IF(…) is not translated", True),
+        ("SELECT * { ?x <a> ?y }", "is not in the subset", True),
+    ],
+)
+def test_other_engines_are_named_for_queries_only(
+    text: str, said: str, other: bool, capsys: OUT
+) -> None:
+    assert kopl("sparql", "--kb", TINY, "--engine", "kopl", text) == 1
+    error = capsys.readouterr().err
+    assert said in error and ("--engine oxigraph" in error) == other
