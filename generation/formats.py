@@ -14,7 +14,7 @@ from typing import Any
 from generation import hub
 from kb.cells import unescaped
 from kb.errors import ReadError
-from kb.stream import TextReader
+from kb.stream import COMPRESSED, TextReader
 from kopl.errors import ProgramError
 from kopl.example import FIELDS, OLD_NAMES, Example, read_example, read_objects
 from kopl.text import read, to_json
@@ -30,8 +30,6 @@ COLUMNS = (*FIELDS, "extra")
 # The place of an example, and the example or why it cannot be read.
 Item = tuple[str, Example | ReadError]
 
-# What may stand behind the ending of a compressed file.
-COMPRESSED = (".gz", ".bz2", ".xz")
 _PART_FILE = re.compile(rf"({'|'.join(PART_OF)})(?:-\d+-of-\d+)?(?:\.\w+)*")
 
 

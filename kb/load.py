@@ -25,7 +25,7 @@ from kb.snapshot import (
     write_snapshot,
 )
 from kb.store import KnowledgeBase
-from kb.stream import TextReader
+from kb.stream import COMPRESSED, TextReader
 from kb.wording import counted
 
 log = logging.getLogger("kb")
@@ -36,7 +36,6 @@ Reader = Callable[[Path, Problems | None], KnowledgeBase]
 READERS: dict[str, Reader] = {"kqapro": read_kqapro, "lines": read_lines, "rdf": read_rdf}
 
 _DOCUMENT = re.compile(r'\{\s*"(?:concepts|entities)"\s*:')
-_COMPRESSED = {".gz", ".bz2", ".xz"}
 _ENDINGS = {".json": "kqapro", ".jsonl": "lines", ".ndjson": "lines"}
 _ENDINGS |= dict.fromkeys((".nt", ".nq", ".ttl"), "rdf")
 
@@ -69,7 +68,7 @@ def format_of(path: Path) -> str:
     """The format of a file: "snapshot", or a name of READERS; by its ending, else its content."""
     if is_snapshot(path):
         return "snapshot"
-    endings = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
+    endings = [s.lower() for s in path.suffixes if s.lower() not in COMPRESSED]
     if endings and endings[-1] in _ENDINGS:
         return _ENDINGS[endings[-1]]
     with TextReader(path) as text:

@@ -33,13 +33,12 @@ from kb.iri import (
 from kb.packages import needs
 from kb.problems import Problems
 from kb.store import KnowledgeBase
-from kb.stream import TextReader
+from kb.stream import COMPRESSED, TextReader
 from kb.values import NO_UNIT, Date, Quantity, Year, read_time, read_year
 from kb.valuetable import time_code
 
 _LONGEST = 1 << 24  # what pyoxigraph holds at most of a single term
 _FORMATS = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".ttl": "TURTLE"}
-_COMPRESSED = {".gz", ".bz2", ".xz"}
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 _WITHOUT_DAY = re.compile(r"(-?[0-9]+)-(00-[0-9]{2}|[0-9]{2}-00)", re.ASCII)
@@ -83,7 +82,7 @@ def _parse(path: Path, base: str, graph: _Graph, problems: Problems) -> None:
     except ImportError:
         message = needs("reading RDF", "pyoxigraph", extra="sparql")
         raise ReadError(message, source=str(path)) from None
-    endings = [s.lower() for s in path.suffixes if s.lower() not in _COMPRESSED]
+    endings = [s.lower() for s in path.suffixes if s.lower() not in COMPRESSED]
     name = _FORMATS.get(endings[-1] if endings else "", "TURTLE")
     form = getattr(pyoxigraph.RdfFormat, name)
     is_turtle = name == "TURTLE"

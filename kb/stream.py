@@ -21,6 +21,8 @@ from kb.progress import ProgressBar
 from kb.temporary import reserve
 
 CHUNK = 1 << 20
+# What may stand behind the ending of a compressed file.
+COMPRESSED = (".gz", ".bz2", ".xz")
 
 _MAGIC = ((b"\x1f\x8b", "gz"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "xz"))
 _READ_ERRORS = (EOFError, zlib.error, lzma.LZMAError, OSError)

@@ -18,12 +18,16 @@ from typing import Any, ClassVar, TypeVar
 from kb.errors import KoplError
 from kb.packages import needs
 from kb.search import near_names
+from kb.stream import COMPRESSED
 
 Thing = TypeVar("Thing")
 
 MODELS = ("pointer", "rnn", "seq2seq")
 LANGUAGES = ("kopl", "sparql")
 DECODINGS = ("constrained", "unconstrained", "both")
+
+# How KQA Pro's files of questions are called.
+PUBLISHED = ("train", "val", "test")
 
 
 class SettingsError(KoplError):
@@ -453,15 +457,12 @@ def _kb_of(folder: Path, required: bool) -> Path | None:
     The names and facts of published files are of their own knowledge base, on which alone they can
     be answered; so SettingsError is raised where it is ``required`` and not there.
     """
-    from generation.formats import COMPRESSED, parts_of
-
-    for ending in ("", *COMPRESSED):
-        if (path := folder / f"kb.json{ending}").is_file():
+    endings = [f".json{ending}" for ending in ("", *COMPRESSED)]
+    for ending in endings:
+        if (path := folder / f"kb{ending}").is_file():
             return path
-    published = [
-        file for files in (parts_of(folder) or {}).values() for file in files
-        if ".json" in file.suffixes
-    ]  # fmt: skip
+    named = (folder / f"{part}{ending}" for part in PUBLISHED for ending in endings)
+    published = [file for file in named if file.is_file()]
     if required and published:
         raise SettingsError(
             f"{folder / 'kb.json'}: there is no such file, plain or compressed"
