@@ -20,7 +20,7 @@ PATIENCE = 0.7  # seconds before a bar is worth showing
 CALM, CALM_SHARE = 5.0, 0.1
 LEAST = 30.0  # seconds that a speed is the mean of, at least
 LONG = 600.0  # seconds of work that are told beforehand, where there is something to be done
-MOMENT = 0.2  # seconds that are one point of the past
+MOMENT = 0.2  # seconds of which the first and the last point are kept
 
 
 def about(seconds: float) -> str:
@@ -56,10 +56,9 @@ class TimeLeft:
             self._begin = self._last = now
         elif done <= self._points[-1][1]:
             return
-        if len(self._points) > 1 and now - self._points[-1][0] < MOMENT:
-            self._points[-1] = (self._points[-1][0], done)
-        else:
-            self._points.append((now, done))
+        if len(self._points) > 2 and now - self._points[-2][0] < MOMENT:
+            self._points.pop()
+        self._points.append((now, done))
         passed = now - self._begin
         while len(self._points) > 2 and self._points[1][0] <= now - max(LEAST, passed / 2):
             self._points.popleft()
