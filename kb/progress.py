@@ -65,7 +65,11 @@ class TimeLeft:
         begin, before = self._points[0]
         if passed < CALM or done <= before:
             return
-        expected = now + (self._total - done) * (now - begin) / (done - before)
+        # What begins a burst came of time that the rest of the burst came of, too.
+        end, until = self._points[-2] if now - self._points[-2][0] >= MOMENT else (now, done)
+        if until <= before:
+            end, until = now, done
+        expected = now + (self._total - done) * (end - begin) / (until - before)
         if not self._known:
             self._known, self._end = True, expected
         else:
