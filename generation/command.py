@@ -191,7 +191,8 @@ def run(arguments: argparse.Namespace) -> int:
         _print_statistics(report.statistics)
     candidates = report.kept + sum(report.reasons.values())
     why = ", ".join(f"{reason} {count}" for reason, count in report.reasons.most_common())
-    print(f"kopl: kept {report.kept} of {candidates} candidates ({why})", file=sys.stderr)
+    why = f" ({why})" if why else ""
+    print(f"kopl: kept {report.kept} of {candidates} candidates{why}", file=sys.stderr)
     if report.compared:
         agreed = counted(report.compared, "query was run and agrees", "queries were run and agree")
         print(f"kopl: {agreed}", file=sys.stderr)

@@ -84,7 +84,7 @@ class Progress:
 # where things are, what is told of it. That the knowledge base and the questions are the same is
 # checked by what they say; `training.part` is to be lowered when the memory is not enough.
 MAY_CHANGE = frozenset(
-    ["kb", "output", "device", "memory", "threads", "plots", "tensorboard", "wandb",
+    ["kb", "output", "device", "memory", "threads", "paper", "plots", "tensorboard", "wandb",
      "training.epochs", "training.minutes", "training.checkpoint", "training.part"]
 )  # fmt: skip
 
