@@ -7,21 +7,8 @@ import re
 
 from kb import Date, Year
 from kb.errors import ValueReadError
+from kb.imports.cells import MONTHS
 
-MONTHS = (
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-)
 _FACTORS = {"": 1, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _FIGURE = re.compile(
     r"(?P<sign>-?)\$?(?P<sign2>-?)(?P<number>\d[\d,]*(?:\.\d+)?) ?"
