@@ -27,7 +27,8 @@ from parsers.settings import Settings
 from parsers.tokens import unreadable
 
 IGNORED = -100
-NEVER = -1e9
+# The score of what is not allowed, and the least of what is, whatever a network says.
+NEVER, LEAST = -1e9, -1e8
 
 
 class Scores(NamedTuple):

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from parsers.models.base import NEVER, check_numbers
+from parsers.models.base import LEAST, NEVER, check_numbers
 
 
 class Guide(Protocol):
@@ -109,4 +109,5 @@ def _guided(
         guide = guides[n]
         allowed[row, slice(None) if guide is None else guide.allowed(path.state)] = True
     stuck = set(np.flatnonzero(~allowed.any(1)).tolist())
-    return scores.masked_fill(~torch.from_numpy(allowed).to(scores.device), NEVER), stuck
+    forbidden = ~torch.from_numpy(allowed).to(scores.device)
+    return scores.clamp(min=LEAST).masked_fill(forbidden, NEVER), stuck

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import sys
 from pathlib import Path
@@ -125,6 +126,26 @@ def test_asking_a_network_whose_weights_are_no_numbers(
         for constrained in (True, False):
             with pytest.raises(NotFiniteError, match="scores are no numbers"):
                 found.predict(["What is the area of Fiji?"], beams=beams, constrained=constrained)
+
+
+@pytest.mark.parametrize("model", ["pointer", "rnn", "seq2seq"])
+@pytest.mark.parametrize("scale", [1e4, 1e9])
+def test_asking_a_network_whose_weights_are_far_too_large(
+    torch: Any, model: str, scale: float, runs: Any, small: KnowledgeBase
+) -> None:
+    """Whatever it scores, only what is allowed is written, or it is told as no numbers."""
+    from parsers.checkpoint import restore
+    from parsers.models.base import NotFiniteError
+
+    found = restore(runs(model, "kopl"), small)
+    with torch.no_grad():
+        for parameter in found.network.parameters():
+            parameter.mul_(-scale)
+    for beams in (1, 3):
+        with contextlib.suppress(NotFiniteError):
+            [predictions] = found.predict(["What is the area of Fiji?"], beams=beams)
+            for one in predictions:
+                assert one.error is None or "goes on after" in str(one.error), one
 
 
 @pytest.mark.parametrize("kind", ["machine", "allocator", "device"])

@@ -15,7 +15,7 @@ from kopl.errors import ParseError
 from kopl.program import Call
 from parsers.constrain.rerank import PartialRuns
 from parsers.linking import Linker
-from parsers.models.base import NEVER, check_numbers
+from parsers.models.base import LEAST, NEVER, check_numbers
 from parsers.models.pointer.data import SLOT_NUMBERS, Asked, Words, function_number
 from parsers.models.pointer.network import ActionVectors, Encoded, Network
 from parsers.states import FreeState, State
@@ -180,7 +180,8 @@ class Decoder:
             allowed[row, :size] = self._mask(state)
             if state.slot in POINTERS:
                 allowed[row, [size + token for token in state.tokens()]] = True
-        return scores.masked_fill(~torch.from_numpy(allowed).to(self._device), NEVER), hidden
+        forbidden = ~torch.from_numpy(allowed).to(self._device)
+        return scores.clamp(min=LEAST).masked_fill(forbidden, NEVER), hidden
 
     def _mask(self, state: State) -> npt.NDArray[np.bool_]:
         """Which actions a state allows."""
