@@ -129,8 +129,13 @@ def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
     """What is predicted after a training, where there is time for all."""
     from parsers.scoring_confidence import ASKING, MOST
 
-    with open(folder / "test.jsonl", "rb") as file:
-        tested = sum(1 for _ in file)
+    try:
+        with open(folder / "test.jsonl", "rb") as file:
+            tested = sum(1 for _ in file)
+    except FileNotFoundError:
+        raise KoplError(
+            f"{folder / 'test.jsonl'}: there is no such file; put it back, or begin a new run"
+        ) from None
     return Scoring(tested, min(MOST, validation), min(ASKING, validation), len(_ways(settings)))
 
 

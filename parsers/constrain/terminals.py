@@ -315,6 +315,12 @@ class Time(Terminal):
                 return ("day", separator, 0, 0, leap, number)
             return None
         digit = byte - 0x30
+        if part == "zero" or (part == "sign" and digit == 0):
+            # There is no year -0: another digit than 0 must follow.
+            if digit:
+                return ("year", 0, digit, digits + 1, False, True)
+            most = 4 if self.padded else _YEAR_DIGITS
+            return ("zero", 0, 0, digits + 1, False, True) if digits + 1 < most else None
         if part in ("start", "sign"):
             return ("year", 0, digit, 1, False, digit == 0)
         if part == "year":

@@ -145,6 +145,9 @@ def test_resuming_on_another_knowledge_base_advises_what_train_py_can_do(
     for part in ("train", "valid"):
         write_examples(run / f"{part}.jsonl", small_examples)
     done = script("train.py", "--resume", str(run))
+    assert done.returncode == 2 and "test.jsonl: there is no such file; put it" in done.stderr
+    write_examples(run / "test.jsonl", small_examples)
+    done = script("train.py", "--resume", str(run))
     assert done.returncode == 2 and "began with another knowledge base" in done.stderr
     assert "--new-kb" not in done.stderr
 
