@@ -76,6 +76,7 @@ _REFUSED = (
     *("MINUS", "GRAPH", "VALUES", "SERVICE", "OFFSET", "CONSTRUCT", "DESCRIBE"),
     *("REDUCED", "FROM", "IN", "NOT", "EXISTS"),
 )
+_NOT_HERE = "is not read here"
 _UPDATES = ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "CREATE", "ADD", "MOVE", "COPY", "WITH")
 _MARKS = (
     (re.compile(r"[/|^+*-]|\?(?!\w)"), "a property path or arithmetic"),
@@ -150,35 +151,41 @@ class Reader:
             return True
         return False
 
-    def _fail(self, reason: str = "") -> NoReturn:
-        before = self._text[: self.begin]
-        near = self._text[self.begin : self.begin + 20].split("\n")[0]
-        if not near:
-            raise QueryReadError("the query ends too early; is a brace or a quote missing?")
-        hint = reason if "not read" in reason or "subset" in reason else self._not_read(near)
-        hint = hint or reason or "it was not expected here"
-        line, column = before.count("\n") + 1, self.begin - before.rfind("\n")
-        kind = NotReadError if "not read" in hint or "subset" in hint else QueryReadError
-        raise kind(f"line {line}, column {column}: {near!r}: {hint}")
-
-    def _not_read(self, near: str) -> str:
-        """Says so where what stands here is SPARQL, but of the part that is not read."""
+    def _fail(self, reason: str = "it was not expected here") -> NoReturn:
+        """Raise for what stands here; the reason is said where nothing says more."""
+        near = self._near()
         word = re.match(r"[A-Za-z]*", near)
         assert word is not None
-        what = found = word[0].upper()
-        if found in _UPDATES:
-            return f"{found} is an update, which no engine here runs; queries are SELECT and ASK"
-        if found in ("CONSTRUCT", "DESCRIBE"):
-            return f"{found} gives a graph; the queries that are answered here are SELECT and ASK"
-        if blank := re.match(r'<([^<>"{}|^`\\\n?]+)>', self._text[self.begin :]):
+        what = word[0].upper()
+        if what in _UPDATES:
+            reason = f"{what} is an update, which no engine here runs; queries are SELECT and ASK"
+        elif what in ("CONSTRUCT", "DESCRIBE"):
+            reason = f"{what} gives a graph; the queries that are answered here are SELECT and ASK"
+        elif blank := re.match(r'<([^<>"{}|^`\\\n?]+)>', self._text[self.begin :]):
             spelt = f"write <{blank[1].strip().replace(' ', '_')}>, as KQA Pro's encoding does"
-            return f"an IRI holds no blank; {spelt}"
-        if found not in _REFUSED:
-            what = next((said for mark, said in _MARKS if mark.match(near)), "")
-        return f"{what} is not in the subset that is read here" if what else ""
+            reason = f"an IRI holds no blank; {spelt}"
+        elif what in _REFUSED:
+            self._refuse(what)
+        else:
+            for mark, said in _MARKS:
+                if mark.match(near):
+                    self._refuse(said)
+        raise QueryReadError(self._placed(reason))
 
-    def _refuse(self, what: str) -> NoReturn:
-        self._fail(f"{what} is not in the subset that is read here")
+    def _refuse(self, what: str, why: str = "is not in the subset that is read here") -> NoReturn:
+        """Raise for what stands here: SPARQL, but of the part that is not read."""
+        raise NotReadError(self._placed(f"{what} {why}"))
+
+    def _near(self) -> str:
+        """The text that stands here, the first of it; raises QueryReadError at the end."""
+        if not (near := self._text[self.begin : self.begin + 20].split("\n")[0]):
+            raise QueryReadError("the query ends too early; is a brace or a quote missing?")
+        return near
+
+    def _placed(self, hint: str) -> str:
+        near, before = self._near(), self._text[: self.begin]
+        line, column = before.count("\n") + 1, self.begin - before.rfind("\n")
+        return f"line {line}, column {column}: {near!r}: {hint}"
 
     # --- queries ------------------------------------------------------------------------------
 
@@ -235,7 +242,7 @@ class Reader:
             while self.kind == "var":
                 group_by.append(Var(self._take()[1:]))
             if not group_by:
-                self._fail("a variable was expected; GROUP BY an expression is not read here")
+                self._refuse("a variable was expected; GROUP BY an expression", _NOT_HERE)
         if self._keyword("HAVING"):
             self._expect("(")
             having = self._expression()
@@ -466,7 +473,7 @@ class Reader:
         if function in _AGGREGATES:
             distinct = self._keyword("DISTINCT")
             if self._is("*"):
-                self._fail(f"{function}(*) is not read here; count a variable: COUNT(DISTINCT ?x)")
+                self._refuse(f"{function}(*)", f"{_NOT_HERE}; count a variable: COUNT(DISTINCT ?x)")
             argument = self._expression()
             self._expect(")")
             return Aggregate(function, argument, distinct)
