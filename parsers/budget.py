@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 # Of the time, the most that making questions takes, the most that is kept for scoring, and the
 # least that scoring gets.
 MAKING, SCORING, LEAST_SCORING = 0.4, 0.25, 0.1
-# Questions of a block, that a number of questions is made in.
-BLOCK = 500
 # What is over sooner, in seconds, is not told before.
 TOLD = 10.0
 # A question of ``kopl ask``, a search of some beams that are run, takes as long as so many of a
@@ -87,14 +85,15 @@ class Making:
     """How many questions are made, ``count`` or as many as fit into ``share`` seconds of work.
 
     The share is of ``limit`` seconds for all; no limit where both are 0. ``say`` is told what
-    making will take, and where fewer are made. ``wall`` gives the time that passes meanwhile.
+    making will take, and where fewer are made. They are made in blocks of so many questions.
+    ``wall`` gives the time that passes meanwhile.
     """
 
     def __init__(
-        self, count: int, workers: int, limit: float, share: float, say: Callable[[str], None],
-        wall: Callable[[], float] = time.monotonic,
+        self, count: int, block: int, workers: int, limit: float, share: float,
+        say: Callable[[str], None], wall: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
-        self.count, self._all, self._workers = count, count, workers
+        self.count, self._all, self._block, self._workers = count, count, block, workers
         self._limit, self._share, self._say, self._wall = limit, share, say, wall
         self._begin = wall()
         self._blocks, self._worked, self._prepared = 0, 0.0, 0.0
@@ -113,7 +112,7 @@ class Making:
         tolerance = 1 + (DOUBT if self.count < self._all else TOLERANCE)
         if self._limit and whole > tolerance * self._share and kept < self.count:
             fits = kept + int((self._share - used) / each) if each else self.count
-            fewer = max(kept, min(BLOCK, self.count), fits // BLOCK * BLOCK)
+            fewer = max(kept, min(self._block, self.count), fits // self._block * self._block)
             if fewer < self.count:
                 self.count = fewer
                 minutes = (used + (self._all - kept) * each) / 60

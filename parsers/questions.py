@@ -180,7 +180,7 @@ def generated(
     kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None = None
 ) -> list[Example]:
     """New questions over the knowledge base, made by all cores; as many as there is time for."""
-    from generation.blocks import Options
+    from generation.blocks import SIZE, Options
     from generation.run import Plan, run
     from generation.workers import Block
 
@@ -192,7 +192,9 @@ def generated(
     limit = settings.training.minutes * 60 if clock else 0.0
     share = MAKING * limit - clock.seconds() if clock else 0.0
     count = workers(settings)
-    making = Making(settings.questions, count, limit, share, lambda text: print(text, flush=True))
+    making = Making(
+        settings.questions, SIZE, count, limit, share, lambda text: print(text, flush=True)
+    )
 
     def wanted(kept: int, block: Block) -> int:
         return making(kept, block.seconds, block.prepared)

@@ -280,7 +280,7 @@ def test_fewer_questions_are_made_where_all_would_take_too_long() -> None:
     from parsers.budget import Making
 
     told: list[str] = []
-    making = Making(20_000, 2, 420, 0.4 * 420, told.append, lambda: 0.0)
+    making = Making(20_000, 500, 2, 420, 0.4 * 420, told.append, lambda: 0.0)
     kept = blocks = 0
     while kept < making.count:
         kept, blocks = kept + 500, blocks + 1
@@ -299,7 +299,7 @@ def test_all_questions_are_made_where_there_is_time() -> None:
     for limit, share in ((0.0, 0.0), (420.0, 168.0)):
         told: list[str] = []
         wall = iter([0.0, 12.0])  # twice as long as the work: others use the machine, too
-        making = Making(20_000, 2, limit, share, told.append, wall.__next__)
+        making = Making(20_000, 500, 2, limit, share, told.append, wall.__next__)
         for block in range(40):
             making(500 * (block + 1), 6.0, 0.0)
         assert making.count == 20_000
@@ -310,7 +310,7 @@ def test_what_takes_seconds_is_not_told() -> None:
     from parsers.budget import Making
 
     told: list[str] = []
-    making = Making(1000, 1, 0.0, 0.0, told.append, lambda: 0.0)
+    making = Making(1000, 500, 1, 0.0, 0.0, told.append, lambda: 0.0)
     making(500, 4.0, 9.0)
     making(1000, 4.0, 9.0)
     assert told == []
