@@ -10,7 +10,6 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from cqa.commands.answer import add_graph, open_graph
@@ -166,15 +165,14 @@ def _telling(reasoner: str) -> Iterator[None]:
 def _opened(arguments: argparse.Namespace, graph: Graph) -> Iterator[Sample]:
     """The queries of the arguments' file, at most so many of each type."""
     from cqa.evaluation.evaluation import limited
-    from cqa.formats.samples import read_samples
+    from cqa.formats.samples import format_of, read_samples
     from kb.progress import ProgressBar
 
     samples = read_samples(arguments.file, arguments.input_format, arguments.split, graph)
     if arguments.most is not None:
         samples = limited(samples, arguments.most)
     # The other formats show how far their files are read while they are evaluated.
-    path = Path(arguments.file)
-    if path.suffix != ".pkl" and next(path.glob("*.pkl"), None) is None:
+    if (arguments.input_format or format_of(arguments.file, arguments.split)) != "betae":
         yield from samples
         return
     held = list(samples)
