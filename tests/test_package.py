@@ -150,32 +150,6 @@ def test_kb_kopl_and_generation_import_without_heavy_packages() -> None:
     assert done.stdout.strip() == ""
 
 
-def test_imports_point_down() -> None:
-    import ast
-
-    allowed = {
-        "kb": {"kb"},
-        "kopl": {"kb", "kopl"},
-        "generation": {"kb", "kopl", "generation"},
-        "parsers": {"kb", "kopl", "parsers"},
-        "cqa": {"kb", "kopl", "cqa"},
-    }
-    # What `kopl train` takes its questions from composes packages, as a script does.
-    scripts = {"parsers/questions.py"}
-    for package, below in allowed.items():
-        for path in (ROOT / package).rglob("*.py"):
-            if str(path.relative_to(ROOT)) in scripts:
-                continue
-            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-                names = []
-                if isinstance(node, ast.Import):
-                    names = [alias.name for alias in node.names]
-                elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                    names = [node.module]
-                ours = {name.split(".")[0] for name in names} & set(allowed)
-                assert ours <= below, f"{path} imports {ours - below}"
-
-
 def test_settings_are_where_they_belong() -> None:
     """pyproject.toml holds the build system only; setup.cfg the rest."""
     text = (ROOT / "pyproject.toml").read_text("utf-8")

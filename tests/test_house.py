@@ -1,0 +1,249 @@
+"""How the packages are built: what imports what, and where torch is.
+
+All is read from the source, without importing it. An import counts wherever it stands: at the top,
+inside a function, for types only, in a package's stub, or as the text of a module's name in a table
+or a call of ``import_module``. What is not yet as it should be is listed here by name, and a list
+that names what is gone fails, too: the lists shrink to nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from tests.conftest import ROOT
+
+# Each package with those below it. Packages that are not there yet are passed over.
+BELOW: dict[str, set[str]] = {
+    "kopl_base": set(),
+    "kb": {"kopl_base"},
+    "kopl": {"kopl_base", "kb"},
+    "generation": {"kopl_base", "kb", "kopl"},
+    "parsers": {"kopl_base", "kb", "kopl"},
+    "cqa": {"kopl_base", "kb", "kopl"},
+    "kopl_cli": {"kopl_base", "kb", "kopl", "generation", "parsers", "cqa"},
+}
+
+# Modules that import a package which does not stand below theirs.
+UPWARD = {
+    ("kopl.cli", "cqa"),
+    ("kopl.cli", "generation"),
+    ("kopl.cli", "parsers"),
+    ("parsers.questions", "generation"),
+}
+
+# Modules that import each other, directly or through others.
+CIRCLES = [
+    {"cqa.answering.core", "cqa.answering.walk"},
+    {"cqa.formats.parquet", "cqa.formats.samples", "cqa.sampling.run"},
+    {"cqa.hardness.join", "cqa.hardness.walk"},
+    {"cqa.hardness.plots", "cqa.hardness.report"},
+    {
+        "generation.asking",
+        "generation.drawing",
+        "generation.locating",
+        "generation.needs",
+        "generation.sampler",
+    },
+    {"generation.card", "generation.conversion", "generation.formats", "generation.tables"},
+    {"kb.check", "kb.load"},
+    {"kb.snapshot", "kb.store"},
+    {"kopl.program", "kopl.text"},
+    {"kopl.sparql.ast", "kopl.sparql.reader", "kopl.sparql.text"},
+    {
+        "kopl.sparql.engines",
+        "kopl.sparql.engines.oxigraph",
+        "kopl.sparql.engines.rdflib",
+        "kopl.sparql.engines.worker",
+    },
+    {"kopl.sparql.engines.endpoint", "kopl.sparql.engines.virtuoso"},
+    {"parsers.constrain.tokenizer", "parsers.constrain.tokens"},
+    {"parsers.history", "parsers.plots"},
+    {"parsers.models.rnn.model", "parsers.models.rnn.programs", "parsers.models.rnn.queries"},
+    {"parsers.states", "parsers.target"},
+]
+
+# Where torch may be imported: models, training and decoding. A folder stands for its modules.
+TORCH = {
+    "generation/paraphrase/local.py",
+    "parsers/budget.py",
+    "parsers/checkpoint.py",
+    "parsers/constrain/generate.py",
+    "parsers/dropping.py",
+    "parsers/history.py",
+    "parsers/memory.py",
+    "parsers/models/",
+    "parsers/optimizing.py",
+    "parsers/training.py",
+    "parsers/world.py",
+}
+# Where it is imported, but should not be.
+TORCH_ELSEWHERE = {
+    "parsers/command_train.py",
+    "parsers/report_runs.py",
+}
+
+
+def files(root: Path = ROOT) -> dict[str, list[Path]]:
+    """The modules of our packages, each with its file and, where there is one, its stub."""
+    found: dict[str, list[Path]] = {}
+    for package in BELOW:
+        for path in sorted((root / package).rglob("*.py*")):
+            if path.suffix in (".py", ".pyi"):
+                parts = path.relative_to(root).with_suffix("").parts
+                name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+                found.setdefault(name, []).append(path)
+    return found
+
+
+def imported(path: Path, module: str, ours: Collection[str]) -> set[str]:
+    """What a file of the module imports: modules of ours, and others by their full names.
+
+    Importing a module counts as importing it alone, not also the packages that it lies in.
+    """
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            origin = node.module or ""
+            if node.level:
+                parts = module.split(".")
+                parts = parts[: len(parts) + path.stem.count("__init__") - node.level]
+                origin = ".".join([*parts, *filter(None, [origin])])
+            for alias in node.names:
+                name = f"{origin}.{alias.name}"
+                found.add(name if name in ours else origin)
+        elif isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            found |= set(_texts(node.args))
+        elif isinstance(node, ast.Tuple | ast.List | ast.Set):
+            # The name of a package alone may be any word; that of a module is not.
+            found |= {text for text in _texts(node.elts) if "." in text and text in ours}
+        elif isinstance(node, ast.Dict):
+            found |= {text for text in _texts(node.values) if "." in text and text in ours}
+    return found - {module}
+
+
+def _texts(nodes: list[ast.expr]) -> Iterator[str]:
+    for node in nodes:
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+@cache
+def imports(root: Path = ROOT) -> dict[str, set[str]]:
+    """What each of our modules imports."""
+    found = files(root)
+    return {
+        module: set().union(*(imported(path, module, found) for path in paths))
+        for module, paths in found.items()
+    }
+
+
+def circles(graph: Mapping[str, Collection[str]]) -> list[set[str]]:
+    """The largest sets of modules that all reach each other (Tarjan's components)."""
+    found: list[set[str]] = []
+    numbers: dict[str, int] = {}
+    # The smallest number of a module still on the stack that each one reaches.
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+
+    def visit(module: str) -> None:
+        numbers[module] = lowest[module] = len(numbers)
+        stack.append(module)
+        for other in sorted(graph[module]):
+            if other not in graph:
+                continue
+            if other not in numbers:
+                visit(other)
+                lowest[module] = min(lowest[module], lowest[other])
+            elif other in stack:
+                lowest[module] = min(lowest[module], numbers[other])
+        if lowest[module] == numbers[module]:
+            at = stack.index(module)
+            if len(stack) - at > 1:
+                found.append(set(stack[at:]))
+            del stack[at:]
+
+    for module in sorted(graph):
+        if module not in numbers:
+            visit(module)
+    return sorted(found, key=sorted)
+
+
+def upward(graph: Mapping[str, Collection[str]]) -> set[tuple[str, str]]:
+    """The modules that import a package which does not stand below theirs, with that package."""
+    found = set()
+    for module, others in graph.items():
+        own = module.partition(".")[0]
+        packages = {other.partition(".")[0] for other in others} & set(BELOW)
+        found |= {(module, package) for package in packages - BELOW[own] - {own}}
+    return found
+
+
+def imports_of_torch(root: Path = ROOT) -> set[str]:
+    """The files that import torch, in whatever way; all those of models as their folder."""
+    found = set()
+    graph, where = imports(root), files(root)
+    for module, names in graph.items():
+        if any("torch" in name.split(".") for name in names):
+            place = where[module][0].relative_to(root).as_posix()
+            folder, models, _ = place.partition("/models/")
+            found.add(folder + models if models else place)
+    return found
+
+
+def _compare(found: Collection[object], listed: Collection[object], name: str) -> None:
+    """Fail when something new is found, and when something listed is gone."""
+    new = [one for one in found if one not in listed]
+    gone = [one for one in listed if one not in found]
+    assert not new, f"not known yet: {new}"
+    assert not gone, f"gone; take it out of {name}: {gone}"
+
+
+def test_imports_point_down() -> None:
+    _compare(upward(imports()), UPWARD, "UPWARD")
+
+
+def test_no_modules_import_each_other() -> None:
+    _compare(circles(imports()), CIRCLES, "CIRCLES")
+
+
+def test_torch_is_imported_in_models_training_and_decoding() -> None:
+    assert not TORCH & TORCH_ELSEWHERE
+    _compare(imports_of_torch(), TORCH | TORCH_ELSEWHERE, "TORCH or TORCH_ELSEWHERE")
+
+
+def test_imports_are_seen_wherever_they_stand(tmp_path: Path) -> None:
+    texts = {
+        "kb/__init__.py": "",
+        "kb/__init__.pyi": "from kb.stubbed import A as A",
+        "kb/stubbed.py": "import kb",
+        "kb/lazy.py": "def f():\n    from . import typed",
+        "kb/typed.py": "if TYPE_CHECKING:\n    from kb.tables import B",
+        "kb/tables.py": "COMMANDS = {'lazy': ('kb.lazy', 'kb'), 'text': 'kopl.lower.text'}",
+        "kb/words.py": "kb.lazy\n'kb.lazy'\nNAMES = ['kb', 'kb.nowhere']",
+        "kopl/lower/__init__.py": "from ..upper import C\nfrom .text import C",
+        "kopl/lower/text.py": "from importlib import import_module\nimport_module('torch.cuda')",
+        "kopl/upper.py": "import kb.words, safetensors.torch",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    graph = imports(tmp_path)
+    assert graph == {
+        "kb": {"kb.stubbed"},
+        "kb.stubbed": {"kb"},
+        "kb.lazy": {"kb.typed"},
+        "kb.typed": {"kb.tables"},
+        "kb.tables": {"kb.lazy", "kopl.lower.text"},
+        "kb.words": set(),
+        "kopl.lower": {"kopl.upper", "kopl.lower.text"},
+        "kopl.lower.text": {"importlib", "torch.cuda"},
+        "kopl.upper": {"kb.words", "safetensors.torch"},
+    }
+    assert circles(graph) == [{"kb", "kb.stubbed"}, {"kb.lazy", "kb.tables", "kb.typed"}]
+    assert upward(graph) == {("kb.tables", "kopl")}
+    assert imports_of_torch(tmp_path) == {"kopl/lower/text.py", "kopl/upper.py"}
