@@ -26,8 +26,8 @@ from benchmarks.parsing import compositional, default, human, inference, new_kb,
 from benchmarks.parsing.series import INTERRUPTED, QUESTIONS, Series, tell  # noqa: E402
 from benchmarks.parsing.tables import Section  # noqa: E402
 from kb import KoplError  # noqa: E402
-from kb.stream import writing  # noqa: E402
-from kopl.cli.common import positive  # noqa: E402
+from kopl_base.stream import writing  # noqa: E402
+from kopl_cli.common import positive  # noqa: E402
 
 GRAPHS = Path("kqapro") / "questions_graph_answer.jsonl"
 

@@ -18,8 +18,8 @@ sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__fi
 
 from generation import generate  # noqa: E402
 from kb import load  # noqa: E402
-from kb.stream import writing  # noqa: E402
 from kopl.example import Example  # noqa: E402
+from kopl_base.stream import writing  # noqa: E402
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "samples.md"
 SEED = 2026

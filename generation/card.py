@@ -18,8 +18,8 @@ from generation.stats import Statistics, main_rows, short_rows
 from generation.tables import schema
 from generation.workers import Plan
 from kb import KnowledgeBase
-from kb.packages import version
-from kb.stream import writing
+from kopl_base.packages import version
+from kopl_base.stream import writing
 
 # The hub's classes of size, by the first number that is too many for them.
 _SIZES = {

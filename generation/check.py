@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kb.errors import ReadError
 from kopl.answers import same_answer
 from kopl.errors import ProgramError
 from kopl.example import Example
@@ -15,6 +14,7 @@ from kopl.executor import Executor
 from kopl.sparql.errors import SparqlError
 from kopl.sparql.evaluate import SparqlExecutor
 from kopl.sparql.text import read as read_query
+from kopl_base.errors import ReadError
 
 # What may be wrong with an example, in the order of the summary.
 KINDS = (

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from generation.formats import COLUMNS, open_examples, open_parts, part_of, parts_of
 from generation.stats import ANSWERS, Statistics
-from kb.cells import escaped
-from kb.errors import KoplError, WriteError
-from kb.stream import writing
-from kb.temporary import remove, reserve
 from kopl.example import FIELDS, Example, write_examples
 from kopl.text import to_json, write_nested
+from kopl_base.errors import KoplError, WriteError
+from kopl_base.stream import writing
+from kopl_base.tables import escaped
+from kopl_base.temporary import remove, reserve
 
 if TYPE_CHECKING:
     from generation.card import Origin

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from generation import hub
-from kb.cells import unescaped
-from kb.errors import ReadError
-from kb.stream import COMPRESSED, TextReader
 from kopl.errors import ProgramError
 from kopl.example import FIELDS, OLD_NAMES, Example, read_example, read_objects
 from kopl.text import read, to_json
+from kopl_base.errors import ReadError
+from kopl_base.stream import COMPRESSED, TextReader
+from kopl_base.tables import unescaped
 
 log = logging.getLogger("kb")
 

@@ -37,12 +37,12 @@ from generation.rules import (
     symbols,
     variables,
 )
-from kb.errors import ReadError
 from kopl.errors import TypingError
 from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
 from kopl.program import Call
 from kopl.typecheck import check
 from kopl.types import Kind, Type
+from kopl_base.errors import ReadError
 
 __all__ = [
     "CANONICAL",

@@ -18,8 +18,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from kb.errors import ReadError
-from kb.packages import install
+from kopl_base.errors import ReadError
+from kopl_base.packages import install
 
 SECONDS = 4.0  # for a hub to answer at all
 

@@ -13,10 +13,10 @@ from generation.stats import ANSWERS, Statistics
 from generation.unseen import Unseen, marks
 from generation.workers import Line, Plan, Sources
 from kb import KnowledgeBase
-from kb.errors import KoplError, ReadError
-from kb.packages import version
-from kb.unfinished import Unfinished
 from kopl.example import Example
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.packages import version
+from kopl_base.unfinished import Unfinished
 
 
 class Part(Unfinished):

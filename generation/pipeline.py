@@ -11,8 +11,8 @@ from generation.lexicon import Lexicon
 from generation.splits import split
 from generation.unseen import Unseen, marks
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kopl.example import Example
+from kopl_base.errors import KoplError
 
 __all__ = ["GenerationError", "Options", "Scarcity", "Unseen", "generate", "split"]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from generation.stats import PAPER_TYPES, Statistics
-from kb.packages import figure_class, save_png
 from kopl.traits import ASKING
+from kopl_base.packages import figure_class, save_png
 
 SIZE = (6.0, 3.6)  # inches
 BARS = 40  # of a histogram

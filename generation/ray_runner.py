@@ -32,11 +32,11 @@ from generation.workers import (
     Worker,
 )
 from kb import KnowledgeBase, read_snapshot, write_snapshot
-from kb.errors import KoplError, ReadError
 from kb.load import cache_folder
-from kb.packages import needs
-from kb.stream import writing
-from kb.workers import AHEAD, LostWorkerError
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.packages import needs
+from kopl_base.processes import AHEAD, LostWorkerError
+from kopl_base.stream import writing
 
 log = logging.getLogger("kb")
 

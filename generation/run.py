@@ -27,10 +27,10 @@ from generation.stats import ANSWERS, Statistics
 from generation.unseen import Unseen
 from generation.workers import Block, Crew, Plan, Worker, processes
 from kb import KnowledgeBase, load
-from kb.errors import KoplError, WriteError
-from kb.progress import ProgressBar
-from kb.workers import LostWorkerError
 from kopl.example import Example, read_examples
+from kopl_base.errors import KoplError, WriteError
+from kopl_base.processes import LostWorkerError
+from kopl_base.progress import ProgressBar
 
 __all__ = ["Plan", "Report", "run", "stream"]
 

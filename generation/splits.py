@@ -6,9 +6,9 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from random import Random
 
 from generation.unseen import digest, program_mark
-from kb.errors import KoplError
 from kopl.example import Example
 from kopl.program import post_order
+from kopl_base.errors import KoplError
 
 SHARES = (8, 1, 1)
 

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from generation.conversion import to_row
 from generation.formats import COLUMNS, from_row
-from kb.errors import ReadError
-from kb.packages import arrow_packages
-from kb.progress import ProgressBar
-from kb.stream import writing
 from kopl.example import Example
 from kopl.traits import hops, locating, skills
+from kopl_base.errors import ReadError
+from kopl_base.packages import arrow_packages
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import writing
 
 BATCH = 1000  # rows held at a time
 

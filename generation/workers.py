@@ -22,8 +22,8 @@ from generation.lexicon import Lexicon, parse_annotations
 from generation.stats import Figures
 from generation.unseen import Marks, marks
 from kb import KnowledgeBase, load
-from kb.stream import read_text
-from kb.workers import Processes
+from kopl_base.processes import Processes
+from kopl_base.stream import read_text
 
 log = logging.getLogger("kb")
 

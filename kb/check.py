@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from kb.errors import ReadError, ValueReadError
+from kb.errors import ValueReadError
 from kb.load import READERS, format_of, locate
 from kb.problems import Problem, Problems
 from kb.snapshot import read_snapshot
 from kb.store import KnowledgeBase
 from kb.values import Value, read_time
+from kopl_base.errors import ReadError
 
 # Of the concepts of a cycle so many are named.
 LISTED = 20

@@ -1,31 +1,8 @@
-"""The toolkit's errors: one base class, and what can go wrong with a knowledge base."""
+"""What can go wrong with a knowledge base, besides what can go wrong with any file."""
 
 from __future__ import annotations
 
-
-class KoplError(Exception):
-    """Base of every error that the toolkit raises for bad input.
-
-    ``kind`` is the word that the command line prints for it.
-    """
-
-    kind = "error"
-
-
-class ReadError(KoplError):
-    """A file that cannot be read as what it should be; names the file and the place in it."""
-
-    kind = "read"
-
-    def __init__(self, message: str, *, place: str = "", source: str = "") -> None:
-        self.message, self.place, self.source = message, place, source
-        super().__init__(": ".join(part for part in (source, place, message) if part))
-
-
-class WriteError(KoplError):
-    """A file that cannot be written; what was there before is unchanged."""
-
-    kind = "write"
+from kopl_base.errors import KoplError, ReadError
 
 
 class SnapshotError(ReadError):

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import EMPTY, Ids, Interval, expand, grouped, offsets_of, unique_below, view
-from kb.errors import KoplError
 from kb.facts import Array
+from kopl_base.errors import KoplError
 
 # The ancestors (members) are written out when they are at most so many for each concept (entity)
 # and each link, or FREE in all.

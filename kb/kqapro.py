@@ -8,10 +8,10 @@ from typing import Any
 
 from kb.assemble import Assembler
 from kb.problems import Problems
-from kb.progress import ProgressBar
 from kb.records import SPELLINGS, Ends, NodeReader, Spelling, node_json, nodes_of
 from kb.store import KnowledgeBase
-from kb.stream import JsonStream, TextReader, writing
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import JsonStream, TextReader, writing
 
 
 def read_kqapro(path: Path | str, problems: Problems | None = None) -> KnowledgeBase:

@@ -11,12 +11,12 @@ import json
 from pathlib import Path
 
 from kb.assemble import Assembler
-from kb.jsontext import JsonDecoder
 from kb.problems import Problems
-from kb.progress import ProgressBar
 from kb.records import SPELLINGS, Ends, NodeReader, node_json, nodes_of
 from kb.store import KnowledgeBase
-from kb.stream import TextReader, writing
+from kopl_base.jsontext import JsonDecoder
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import TextReader, writing
 
 
 def read_lines(path: Path | str, problems: Problems | None = None) -> KnowledgeBase:

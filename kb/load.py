@@ -11,7 +11,7 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
-from kb.errors import ReadError, SnapshotError, WriteError
+from kb.errors import SnapshotError
 from kb.kqapro import read_kqapro
 from kb.lines import read_lines
 from kb.problems import Problems
@@ -25,8 +25,9 @@ from kb.snapshot import (
     write_snapshot,
 )
 from kb.store import KnowledgeBase
-from kb.stream import COMPRESSED, TextReader
-from kb.wording import counted
+from kopl_base.errors import ReadError, WriteError
+from kopl_base.stream import COMPRESSED, TextReader
+from kopl_base.wording import counted
 
 log = logging.getLogger("kb")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue, raw_value
-from kb.errors import KoplError
 from kb.problems import Problems
 from kb.store import KnowledgeBase
 from kb.values import Date, Quantity, Value, Year
+from kopl_base.errors import KoplError
 
 QualifierInput = Mapping[str, Value | Iterable[Value]]
 

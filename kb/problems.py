@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kb.errors import ReadError
-from kb.jsontext import FIELD_TWICE
+from kopl_base.errors import ReadError
+from kopl_base.jsontext import FIELD_TWICE
 
 Severity = Literal["error", "warning"]
 

@@ -18,7 +18,6 @@ from typing import Literal
 
 import numpy as np
 
-from kb.errors import KoplError
 from kb.iri import (
     DATE,
     FACT_H,
@@ -35,10 +34,11 @@ from kb.iri import (
     YEAR,
     encode,
 )
-from kb.progress import ProgressBar
 from kb.store import KnowledgeBase
-from kb.stream import writing
 from kb.values import Date, Quantity, print_number
+from kopl_base.errors import KoplError
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import writing
 
 RdfForm = Literal["nt", "ttl", "nq"]
 # One relational fact: relation, tail, qualifier set; whether it writes the plain triple; whether

@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
-from kb.errors import KoplError, ReadError, ValueReadError
+from kb.errors import ValueReadError
 from kb.iri import (
     BASE,
     DATE,
@@ -30,12 +30,13 @@ from kb.iri import (
     YEAR,
     decode,
 )
-from kb.packages import needs
 from kb.problems import Problems
 from kb.store import KnowledgeBase
-from kb.stream import COMPRESSED, TextReader
 from kb.values import NO_UNIT, Date, Quantity, Year, read_time, read_year
 from kb.valuetable import time_code
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.packages import needs
+from kopl_base.stream import COMPRESSED, TextReader
 
 _LONGEST = 1 << 24  # what pyoxigraph holds at most of a single term
 _FORMATS = {".nt": "N_TRIPLES", ".nq": "N_QUADS", ".ttl": "TURTLE"}

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from kb.errors import ReadError, SnapshotError
+from kb.errors import SnapshotError
 from kb.facts import Array
 from kb.store import KnowledgeBase
-from kb.stream import writing
+from kopl_base.errors import ReadError
+from kopl_base.stream import writing
 
 MAGIC = b"koplkb\r\n"
 VERSION = 1

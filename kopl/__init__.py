@@ -1,22 +1,15 @@
 """KoPL: programs over knowledge bases with qualifiers, read, typed, executed and explained."""
 
-from contextlib import suppress
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
+from kopl_base.conflict import names_of, refuse_others
 
-# Others use the names of our packages, too. Who does is looked up by a file that is loaded by its
-# path: the name kb may lead elsewhere. (Packed into one file, the toolkit has no such paths.)
-_found = spec_from_file_location("kb.conflict", Path(__file__).parents[1] / "kb" / "conflict.py")
-assert _found and _found.loader
-_conflict = module_from_spec(_found)
-with suppress(FileNotFoundError):
-    _found.loader.exec_module(_conflict)
-    _conflict.refuse_others("kopl")
-    __dir__ = _conflict.names_of("kopl")
+# Others use the names of our packages, too.
+refuse_others("kopl")
+__dir__ = names_of("kopl")
 
 import re
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 
@@ -34,5 +27,5 @@ def __getattr__(name: str) -> Any:
     if name == "__all__":
         return sorted(_homes())
     if name == "__version__":
-        return import_module("kb.packages").version()
+        return import_module("kopl_base.packages").version()
     raise AttributeError(f"module 'kopl' has no attribute {name!r}")

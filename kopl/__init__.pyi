@@ -1,5 +1,4 @@
 # What `import kopl` offers and where it is: read by type checkers, and by kopl/__init__.py.
-from kb.errors import KoplError as KoplError
 from kopl.answers import published_equal as published_equal
 from kopl.answers import same_answer as same_answer
 from kopl.builder import find as find
@@ -20,5 +19,6 @@ from kopl.text import write_json as write_json
 from kopl.text import write_nested as write_nested
 from kopl.text import write_serialised as write_serialised
 from kopl.typecheck import check as check
+from kopl_base.errors import KoplError as KoplError
 
 __version__: str

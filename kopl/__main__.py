@@ -1,5 +1,5 @@
 """``python -m kopl`` is the command ``kopl``."""
 
-from kopl.cli import entry
+from kopl_cli import entry
 
 entry()

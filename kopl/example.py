@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from kb.errors import ReadError
-from kb.stream import JsonStream, TextReader, writing
 from kopl.errors import ProgramError
 from kopl.program import Call
 from kopl.text import read_json, to_json
+from kopl_base.errors import ReadError
+from kopl_base.stream import JsonStream, TextReader, writing
 
 # The keys of a line, in their order; any other key is extra.
 FIELDS = ("id", "question", "canonical", "program", "sparql", "answer", "choices", "type")

@@ -13,10 +13,10 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from kb.wording import counted
 from kopl.errors import LimitError, ParseError
 from kopl.functions import SPELLINGS, Function
 from kopl.program import Call, linked, post_order
+from kopl_base.wording import counted
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -64,7 +64,7 @@ def _function(name: object, call: int | None = None) -> Function:
 
 
 def _unknown_function(name: str) -> str:
-    from kb.search import near_names
+    from kopl_base.spelling import near_names
 
     near = near_names(name, SPELLINGS, 2)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; 'kopl functions' lists them"

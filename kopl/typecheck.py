@@ -8,11 +8,11 @@ from typing import TypeAlias
 
 from kb.errors import ValueReadError
 from kb.values import Condition, Quantity, Time, read_quantity, read_time
-from kb.wording import counted
 from kopl.errors import TypingError
 from kopl.functions import FUNCTIONS, Function, meant
 from kopl.program import Call, linked
 from kopl.types import Kind
+from kopl_base.wording import counted
 
 # What a textual argument becomes: names and words stay texts, constants become values.
 Argument: TypeAlias = str | Quantity | Time | Condition

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 Floats = npt.NDArray[np.float64]
 

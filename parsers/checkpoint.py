@@ -20,9 +20,9 @@ from safetensors.torch import load_model, save_model
 from torch import nn
 
 from kb import KnowledgeBase, load
-from kb.errors import KoplError, ReadError, WriteError
-from kb.stream import writing
 from kopl.example import Example
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.stream import writing
 from parsers.models import class_of
 from parsers.models.base import Model
 from parsers.settings import Settings, SettingsError

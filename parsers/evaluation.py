@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
-from kb.wording import counted
 from kopl.errors import ParseError
 from kopl.example import Asked
 from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
+from kopl_base.wording import counted
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.languages import Language
 from parsers.prediction import Prediction

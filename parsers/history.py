@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kb.errors import KoplError, ReadError
-from kb.stream import read_text, writing
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.stream import read_text, writing
 from parsers.optimizing import Step
 from parsers.settings import Settings
 
@@ -19,6 +20,8 @@ EPOCHS, STEPS, PLANS = "history.jsonl", "steps.jsonl", "schedule.jsonl"
 
 # Steps that one line of `STEPS` is the mean of.
 EVERY = 20
+
+SOURCES = "sources.json"
 
 
 class History:
@@ -206,3 +209,20 @@ def _wandb(folder: Path, settings: Settings) -> _Tracker:
             " WANDB_MODE=offline"
         ) from None
     return (lambda figures, step: run.log(figures, step=step)), run.finish
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the questions of each part come from, in words."""
+
+    train: str
+    valid: str
+    test: str
+
+
+def sources(folder: Path) -> Sources:
+    """Where a run's questions come from; of a run that does not say, the names of its own files."""
+    try:
+        return Sources(**json.loads((folder / SOURCES).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return Sources(*(str(folder / f"{part}.jsonl") for part in ("train", "valid", "test")))

@@ -6,7 +6,7 @@ import sys
 import time
 from typing import Any
 
-from kb.progress import TimeLeft, column_of
+from kopl_base.progress import TimeLeft, column_of
 
 
 class Meter:

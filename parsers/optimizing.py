@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 from parsers.dropping import RowsOfBatch, step_seed
 from parsers.memory import is_out_of_memory
 from parsers.models.base import Batch, Item, Model, Scores

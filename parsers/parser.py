@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb import KnowledgeBase, load
-from kb.errors import KoplError
 from kopl.executor import Denoted
 from kopl.program import Call
+from kopl_base.errors import KoplError
 from parsers.checkpoint import Description, load_own, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.models.base import Model

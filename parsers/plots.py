@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from kb.errors import KoplError
-from kb.packages import figure_class, save_png
+from kopl_base.errors import KoplError
+from kopl_base.packages import figure_class, save_png
 from parsers.history import read_history, read_steps
 
 SIZE = (6.0, 3.6)  # inches

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from kb.errors import KoplError
 from kopl.errors import ParseError
 from kopl.program import Call
+from kopl_base.errors import KoplError
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from kb.errors import KoplError
-from kb.stream import writing
 from kopl.answers import published_text
 from kopl.example import Asked
+from kopl_base.errors import KoplError
+from kopl_base.stream import writing
 from parsers.evaluation import Report
 from parsers.report_paper import PUBLISHED
 from parsers.scoring_confidence import Calibration, Decoding, Temperature

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from kb.errors import KoplError
-from kb.stream import writing
 from kopl.chart import UNPRINTABLE, chart
 from kopl.diagram import SHOWN
 from kopl.executor import TraceStep
 from kopl.program import Call, linked, post_order
 from kopl.text import write_nested
+from kopl_base.errors import KoplError
+from kopl_base.stream import writing
 from parsers.calibration import Bin
 from parsers.languages import Language
 from parsers.report import Comparison, Scored

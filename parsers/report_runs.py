@@ -8,15 +8,15 @@ from pathlib import Path
 import torch
 
 from kb import KnowledgeBase
-from kb.errors import ReadError, WriteError
-from kb.progress import ProgressBar
 from kopl.example import Asked, read_examples, read_questions
+from kopl_base.errors import ReadError, WriteError
+from kopl_base.progress import ProgressBar
 from parsers.calibration import CalibrationError
 from parsers.checkpoint import read_run
 from parsers.evaluation import Report, evaluate
+from parsers.history import sources
 from parsers.memory import Parts
 from parsers.parser import Parser
-from parsers.questions import sources
 from parsers.report import Comparison, EvaluationError, Scored, same_questions
 from parsers.report_html import Shown, worst_errors
 from parsers.scoring_confidence import (

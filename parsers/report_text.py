@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from kb.wording import counted
+from kopl_base.wording import counted
 from parsers.evaluation import SHARES
 from parsers.report import Comparison, Scored
 from parsers.report_paper import LATER, PUBLISHED, TABLE_9, Published

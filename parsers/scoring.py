@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from kb.errors import KoplError, ValueReadError
+from kb.errors import ValueReadError
 from kopl.answers import published_equal, same_answer
 from kopl.errors import ParseError, TypingError
 from kopl.example import Asked, Example
@@ -16,6 +16,7 @@ from kopl.sparql.errors import QueryReadError
 from kopl.text import write_nested
 from kopl.traits import SKILLS as OF_PROGRAMS
 from kopl.traits import hops, skills
+from kopl_base.errors import KoplError
 from parsers.languages import Language
 from parsers.matching import exact_match
 from parsers.prediction import Prediction

@@ -16,8 +16,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from kb.stream import writing
 from kopl.example import Example, read_examples
+from kopl_base.stream import writing
 from parsers.calibration import (
     BINS,
     Bin,

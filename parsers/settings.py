@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
-from kb.errors import KoplError
-from kb.packages import needs
-from kb.search import near_names
-from kb.stream import COMPRESSED
+from kopl_base.errors import KoplError
+from kopl_base.packages import needs
+from kopl_base.spelling import near_names
+from kopl_base.stream import COMPRESSED
 
 Thing = TypeVar("Thing")
 

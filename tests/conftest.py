@@ -23,7 +23,8 @@ DATA = Path(__file__).parent / "data"
 ROOT = Path(__file__).parents[1]
 # The folders of the repository that are distributed.
 SOURCES = (
-    ".ci", "benchmarks", "configs", "cqa", "docs", "generation", "kb", "kopl", "parsers", "tests",
+    ".ci", "benchmarks", "configs", "cqa", "docs", "generation", "kb", "kopl", "kopl_base",
+    "kopl_cli", "parsers", "tests",
 )  # fmt: skip
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from kb.conflict import PACKAGES, elsewhere, mixed, refuse_others
+from kopl_base.conflict import PACKAGES, elsewhere, mixed, refuse_others
 from tests.conftest import ROOT
 
 # The start of a console script, and imports of all packages.
-COMMAND = "from kopl.cli import entry\nentry()\n"
+COMMAND = "from kopl_cli import entry\nentry()\n"
 IMPORTS = f"""
 import importlib
 for name in {tuple(PACKAGES)}:
@@ -124,7 +124,7 @@ def test_another_distribution_of_the_name(
     assert mixed(site.folder) is None
 
 
-@pytest.mark.parametrize("name", ["cqa/query.py", "kb/values.py", "kopl/cli/common.py"])
+@pytest.mark.parametrize("name", ["cqa/query.py", "kb/values.py", "kopl/program.py"])
 def test_another_distribution_that_overwrites_one_file(name: str, site: Site, built: Path) -> None:
     """It has no first file of its own, and no file that we do not have."""
     ours(site, built)
@@ -261,4 +261,4 @@ def test_the_packages_that_each_imports_are_said() -> None:
     """As `test_imports_point_down` allows them; the check would be of too little otherwise."""
     assert all(name in needed and "kb" in needed for name, needed in PACKAGES.items())
     for package in PACKAGES:
-        assert "conflict.py" in (ROOT / package / "__init__.py").read_text("utf-8")
+        assert "kopl_base.conflict" in (ROOT / package / "__init__.py").read_text("utf-8")

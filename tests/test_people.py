@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kb import KoplError
-from kb.errors import ReadError
+from kopl_base.errors import ReadError
 
 # Beside the script stands the folder of its questions, which a type checker takes for the module.
 people: Any = importlib.import_module("benchmarks.people")

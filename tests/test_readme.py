@@ -14,7 +14,7 @@ README = (ROOT / "README.md").read_text("utf-8")
 
 
 def test_the_traced_example(capsys: pytest.CaptureFixture[str]) -> None:
-    from kopl.cli import main
+    from kopl_cli import main
 
     command = re.search(r"^\$ kopl run --kb world --trace '(.+)'\n((?:.+\n)+?)```", README, re.M)
     assert command

@@ -18,8 +18,8 @@ from benchmarks.parsing.series import ROOT, Done, Series, history_of, tell
 from benchmarks.parsing.tables import Section, interval, machine, percents, table, workload
 from generation.lexicon.annotations import bundled_annotations
 from kb import KnowledgeBase, load, write_snapshot
-from kb.stream import writing
 from kopl.example import read_examples
+from kopl_base.stream import writing
 
 SPLIT = 1
 NAMES = ("a", "b")

@@ -21,7 +21,7 @@ from typing import Any
 
 from benchmarks.parsing.tables import cores, machine
 from kb import KoplError
-from kb.stream import read_text, writing
+from kopl_base.stream import read_text, writing
 
 ROOT = Path(__file__).resolve().parents[2]
 DEFAULT = ROOT / "configs" / "default.yaml"

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from kb import Date, KnowledgeBase, Quantity, Year
-from kb.errors import KoplError
 from kb.store import LiteralFact, Record
 from kopl.builder import Expression, find, find_all
 from kopl.executor import Executor
+from kopl_base.errors import KoplError
 
 Shape = Callable[["Draw"], Expression]
 # name -> (shape, whether it starts from a name or another rare constant)

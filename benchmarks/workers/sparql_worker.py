@@ -121,10 +121,10 @@ def opened(name: str, kb: Any, folder: Path, limit: float) -> Any:
 def serve(name: str, kb_file: str, folder: Path, limit: float) -> None:
     """Answer what standard input asks."""
     import kb
-    from kb.errors import KoplError
     from kopl.executor import Executor
     from kopl.sparql.evaluate import SparqlExecutor
     from kopl.sparql.to_kopl import from_sparql
+    from kopl_base.errors import KoplError
 
     knowledge = kb.load(kb_file)
     engine: Any = None

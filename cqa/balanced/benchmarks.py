@@ -33,10 +33,10 @@ from cqa.sampling.sample import Sample, rows_without
 from cqa.types.efok_text import write_formula
 from cqa.types.registry import TreeType, by_name
 from cqa.types.tree import Tree
-from kb.errors import KoplError, WriteError
-from kb.progress import ProgressBar
-from kb.stream import writing
-from kb.workers import Alone, Crew, LostWorkerError, Maker
+from kopl_base.errors import KoplError, WriteError
+from kopl_base.processes import Alone, Crew, LostWorkerError, Maker
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import writing
 
 # The types of the hardness paper, 4p and 4i among them. 1p, 2in, 2nu1p and 2u have one positive
 # link in each disjunct and so full inference alone.

@@ -19,9 +19,9 @@ from cqa.formats.json_lines import answers_of, read_answers, read_query
 from cqa.query import Query
 from cqa.types.grounded import to_json
 from cqa.types.tree import Tree
-from kb.errors import ReadError, WriteError
-from kb.stream import read_text, writing
-from kb.unfinished import check_same
+from kopl_base.errors import ReadError, WriteError
+from kopl_base.stream import read_text, writing
+from kopl_base.unfinished import check_same
 
 SETTINGS = "settings.json"
 

@@ -36,7 +36,7 @@ from cqa.types.normal import FORMS, binary, to_form
 from cqa.types.registry import betae_types, efo1_types, names_of_graph
 from cqa.types.shape import topology
 from cqa.types.tree import Tree, arrange, read_formula
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 Group: TypeAlias = tuple[tuple[str, int | str], ...]
 """What types are grouped by: names and values, such as anchors 2, depth 3."""

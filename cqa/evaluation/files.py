@@ -10,8 +10,8 @@ from typing import Any
 
 from cqa.evaluation.evaluation import Evaluation, Part, TypeResult
 from cqa.evaluation.metrics import check_ties
-from kb.errors import KoplError, ReadError
-from kb.stream import read_text, writing
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.stream import read_text, writing
 
 VERSION = 1
 

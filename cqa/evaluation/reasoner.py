@@ -27,7 +27,7 @@ from cqa.notation.trees import from_tree
 from cqa.query import Query
 from cqa.types.tree import Tree
 from kb.arrays import Ids, Mask
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 NAMES = ("exact", "observed", "random")
 

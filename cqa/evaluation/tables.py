@@ -14,7 +14,7 @@ from cqa.errors import QueryError
 from cqa.evaluation.evaluation import Evaluation, Part, TypeResult, mean
 from cqa.evaluation.metrics import HITS
 from cqa.evaluation.published import PUBLISHED, Column, Row
-from kb.cells import escaped
+from kopl_base.tables import escaped
 
 BY = ("type", "group", "hardness")
 FORMATS = ("text", "csv", "markdown")

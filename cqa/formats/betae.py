@@ -32,8 +32,8 @@ from cqa.query import Query
 from cqa.sampling.sample import Sample, rows_without, sorted_rows
 from cqa.types import betae
 from cqa.types.tree import Tree
-from kb.errors import ReadError
-from kb.stream import writing
+from kopl_base.errors import ReadError
+from kopl_base.stream import writing
 
 Answers = defaultdict[Any, set[int]]
 

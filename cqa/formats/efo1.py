@@ -28,8 +28,8 @@ from cqa.types.normal import FORMS, binary, to_form
 from cqa.types.registry import efo1_types
 from cqa.types.tree import Tree, arrange, read_formula
 from kb.arrays import Ids
-from kb.errors import ReadError
-from kb.stream import TextReader, writing
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader, writing
 
 TYPES = "formulas.csv"
 

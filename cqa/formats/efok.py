@@ -24,8 +24,8 @@ from cqa.query import Atom, Constant, Query, Term, atoms, constants_of, ground, 
 from cqa.sampling.sample import Sample
 from cqa.types.efok_text import read_formula, write_formula
 from cqa.types.tree import Tree
-from kb.errors import ReadError
-from kb.stream import JsonStream, TextReader, writing
+from kopl_base.errors import ReadError
+from kopl_base.stream import JsonStream, TextReader, writing
 
 _FILE = re.compile(r"(?P<split>\w+?)_(?P<type>.+)_EFOX_qaa\.json")
 

@@ -22,8 +22,8 @@ from cqa.types.efok_text import read_formula, write_formula
 from cqa.types.grounded import from_json, to_json
 from cqa.types.tree import Tree
 from kb.arrays import Ids
-from kb.errors import ReadError
-from kb.stream import TextReader, writing
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader, writing
 
 FIELDS = ("type", "formula", "query", "easy", "hard")
 

@@ -15,9 +15,9 @@ from cqa.sampling.sample import Sample
 from cqa.types.efok_text import write_formula
 from cqa.types.grounded import write_json
 from cqa.types.tree import Tree
-from kb.errors import ReadError
-from kb.packages import arrow_packages
-from kb.stream import writing
+from kopl_base.errors import ReadError
+from kopl_base.packages import arrow_packages
+from kopl_base.stream import writing
 
 if TYPE_CHECKING:
     from cqa.sampling.run import Plan
@@ -174,7 +174,7 @@ def _write_card(folder: Path, origin: Origin | None) -> None:
 def _origin(origin: Origin) -> str:
     from dataclasses import asdict
 
-    from kb.packages import version
+    from kopl_base.packages import version
 
     plan = origin.plan
     facts: dict[str, object] = {

@@ -16,8 +16,8 @@ from cqa.formats.unanswered import Answerer
 from cqa.graphs.graph import Graph
 from cqa.sampling.sample import Sample
 from cqa.types import betae
-from kb.errors import ReadError
-from kb.stream import TextReader
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader
 
 
 def looks_so(path: Path) -> bool:

@@ -26,8 +26,8 @@ from cqa.query import Query
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind, Sample
 from cqa.types.tree import Tree
-from kb.errors import KoplError, ReadError, WriteError
-from kb.packages import arrow_packages
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.packages import arrow_packages
 
 FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
 # What is read; the last one is not written.

@@ -14,7 +14,7 @@ from cqa.sampling.sample import Sample, rows_without, sorted_rows
 from cqa.types import betae
 from cqa.types.tree import Tree
 from kb.arrays import Ids
-from kb.errors import ReadError
+from kopl_base.errors import ReadError
 
 log = logging.getLogger("kb")
 

@@ -9,7 +9,7 @@ from functools import partial
 
 from cqa.graphs import files as graph_files
 from cqa.graphs.graph import Graph
-from kb.workers import Alone, Crew, Made, Maker, Processes
+from kopl_base.processes import Alone, Crew, Made, Maker, Processes
 
 Prepare = Callable[[Graph], Maker[Made]]
 

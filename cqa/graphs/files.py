@@ -15,10 +15,10 @@ import numpy as np
 from cqa.graphs.graph import Graph
 from cqa.graphs.links import Links
 from cqa.graphs.names import Names
-from kb.errors import ReadError
 from kb.facts import Array
-from kb.progress import ProgressBar
-from kb.stream import read_text, writing
+from kopl_base.errors import ReadError
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import read_text, writing
 
 VERSION = 1
 HEADER = "graph.json"

@@ -15,9 +15,9 @@ import numpy as np
 from cqa.graphs.graph import SPLITS, Graph, from_triples
 from cqa.graphs.names import Names
 from kb.arrays import EMPTY, Ids, as_ids
-from kb.errors import KoplError
 from kb.store import KnowledgeBase
 from kb.values import Date, Year
+from kopl_base.errors import KoplError
 
 # The relation from an entity to its concepts and all above them.
 INSTANCE_OF = "instance of"

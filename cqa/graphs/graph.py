@@ -19,7 +19,7 @@ from cqa.errors import QueryError
 from cqa.graphs.links import Links, Numbers
 from cqa.graphs.names import Names
 from kb.arrays import Ids
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 SPLITS = ("train", "valid", "test")
 

@@ -8,9 +8,9 @@ from itertools import pairwise
 import numpy as np
 
 from kb.arrays import Ids
-from kb.errors import KoplError
 from kb.facts import Array
 from kb.strings import StringTable, string_arrays
+from kopl_base.errors import KoplError
 
 
 class Names:
@@ -53,6 +53,6 @@ class Names:
 
     def near(self, name: str) -> list[str]:
         """Up to three names that are near in spelling, for messages."""
-        from kb.search import near_names
+        from kopl_base.spelling import near_names
 
         return near_names(name, self)

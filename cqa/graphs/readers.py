@@ -27,7 +27,7 @@ from cqa.graphs.triple_files import (
     read_numbers,
 )
 from kb.arrays import Ids
-from kb.errors import KoplError, ReadError
+from kopl_base.errors import KoplError, ReadError
 
 # Of the facts ordered by time: what is train, and what is train or valid.
 TIME_SHARES = (0.8, 0.9)

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import Ids
-from kb.errors import KoplError, ReadError
-from kb.progress import ProgressBar
-from kb.stream import CHUNK, TextReader, read_text
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import CHUNK, TextReader, read_text
 
 LARGEST = (1 << 31) - 2  # entities are 32-bit numbers
 # Without lists of names there are as many entities as the largest number says, which costs memory

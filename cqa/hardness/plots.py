@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kb.errors import KoplError
-from kb.packages import figure_class, save_png
+from kopl_base.errors import KoplError
+from kopl_base.packages import figure_class, save_png
 
 if TYPE_CHECKING:
     from cqa.hardness.report import Report

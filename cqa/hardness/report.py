@@ -12,9 +12,9 @@ from cqa.hardness.hardness import Hardness, Labels
 from cqa.hardness.reductions import TRIVIAL, Reduction, shown_name
 from cqa.sampling.sample import Sample
 from cqa.types.registry import betae_types
-from kb.cells import escaped
-from kb.errors import KoplError
-from kb.progress import ProgressBar
+from kopl_base.errors import KoplError
+from kopl_base.progress import ProgressBar
+from kopl_base.tables import escaped
 
 ITSELF, NO_ANSWER = "itself", "no answer"
 

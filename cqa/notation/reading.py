@@ -27,8 +27,8 @@ from cqa.types.efok_text import write_formula as write_graph
 from cqa.types.grounded import from_json, write_json
 from cqa.types.tree import Tree, anchor, nodes, project
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kopl.functions import SPELLINGS
+from kopl_base.errors import KoplError
 
 _SPARQL = re.compile(
     r"\s*(?:(?:BASE|PREFIX)\b|SELECT\s*\((?!.*,)|(?:SELECT|ASK)\b\s*(?:DISTINCT|\?|\{|\*|WHERE))",

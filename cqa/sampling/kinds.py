@@ -17,7 +17,7 @@ from cqa.types.efok_text import read_formula, write_formula
 from cqa.types.normal import to_form
 from cqa.types.registry import FAMILIES, SPACES, GraphType, TreeType, by_id, by_name, types
 from cqa.types.tree import Tree
-from kb.stream import read_text
+from kopl_base.stream import read_text
 
 Sampler = TreeSampler | GraphSampler
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 DRAWS = ("efo1", "betae")
 RELATIONS = ("uniform", "onward", "links")

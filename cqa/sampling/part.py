@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from cqa.formats.json_lines import from_line
 from cqa.sampling.sample import Sample
-from kb.errors import KoplError, ReadError
-from kb.unfinished import Unfinished
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.unfinished import Unfinished
 
 
 class Line(NamedTuple):

@@ -30,8 +30,8 @@ from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.part import Kept, Line, Part
 from cqa.sampling.sample import Kind, Sample
 from cqa.sampling.source import Source, check_split
-from kb.progress import ProgressBar
-from kb.workers import Alone, Crew, LostWorkerError, Maker
+from kopl_base.processes import Alone, Crew, LostWorkerError, Maker
+from kopl_base.progress import ProgressBar
 
 # The relations and the anchors that a block may not have.
 Barred = tuple[frozenset[int], frozenset[int]]
@@ -296,7 +296,7 @@ def _put_together(
 
 def _about(plan: Plan, graph: Graph) -> dict[str, object]:
     """What must be the same for a stopped run to go on."""
-    from kb.packages import version
+    from kopl_base.packages import version
 
     types = json.dumps([[kind.id, kind.formula, kind.form] for kind in plan.kinds])
     digest = hashlib.blake2b(types.encode(), digest_size=8).hexdigest()

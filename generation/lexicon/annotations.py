@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 from generation import english
 from generation.lexicon.entries import Verb, read_verb
 from kb import KnowledgeBase
-from kb.errors import ReadError
-from kb.packages import needs
-from kb.stream import read_text
 from kb.values import NO_UNIT
+from kopl_base.errors import ReadError
+from kopl_base.packages import needs
+from kopl_base.stream import read_text
 
 if TYPE_CHECKING:
     from yaml.nodes import Node  # type: ignore[import-untyped]

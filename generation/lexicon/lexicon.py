@@ -43,7 +43,7 @@ from generation.lexicon.words import (
     Words,
 )
 from kb import KnowledgeBase, Quantity, Value
-from kb.errors import ReadError
+from kopl_base.errors import ReadError
 
 Entry = TypeVar("Entry", RelationEntry, ConceptEntry, KeyEntry, QualifierEntry, UnitEntry)
 

@@ -19,9 +19,9 @@ from generation.paraphrase.filters import (
 from generation.paraphrase.originals import Original
 from generation.paraphrase.responses import Paraphrase, Responses
 from generation.paraphrase.tasks import Written
-from kb.errors import KoplError
-from kb.wording import counted
 from kopl.example import Example
+from kopl_base.errors import KoplError
+from kopl_base.wording import counted
 
 log = logging.getLogger("kb")
 

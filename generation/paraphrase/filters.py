@@ -19,10 +19,10 @@ from typing import Any, Literal, get_args
 from generation.paraphrase.mentions import plain
 from generation.paraphrase.originals import Original
 from generation.paraphrase.responses import Vote
-from kb.errors import KoplError
-from kb.stream import writing
-from kb.wording import counted
 from kopl.example import Example
+from kopl_base.errors import KoplError
+from kopl_base.stream import writing
+from kopl_base.wording import counted
 
 Names = Literal["reject", "warn", "ignore"]
 

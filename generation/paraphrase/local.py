@@ -14,8 +14,8 @@ from typing import Any
 
 from generation.paraphrase.model import AskError, Reply, Request
 from generation.paraphrase.prompt import Messages
-from kb.errors import KoplError
-from kb.packages import needs
+from kopl_base.errors import KoplError
+from kopl_base.packages import needs
 
 _ON_A_HUB = re.compile(r"(?:[A-Za-z0-9][\w.-]*/)?[A-Za-z0-9][\w.-]*")
 

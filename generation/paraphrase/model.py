@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from generation.paraphrase.prompt import Messages
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 
 class AskError(KoplError):

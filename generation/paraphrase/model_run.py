@@ -24,10 +24,10 @@ from generation.paraphrase.mentions import plain
 from generation.paraphrase.model import AskError, Model, Reply, Request
 from generation.paraphrase.originals import Original, originals
 from generation.paraphrase.prompt import Prompt, question_in
-from kb.errors import KoplError, ReadError, WriteError
-from kb.progress import ProgressBar
-from kb.stream import writing
-from kb.unfinished import GO_ON, Unfinished
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import writing
+from kopl_base.unfinished import GO_ON, Unfinished
 
 log = logging.getLogger("kb")
 

@@ -10,8 +10,8 @@ from functools import cached_property
 from rapidfuzz.distance import Levenshtein
 
 from generation.paraphrase.mentions import Mention, mentions, missing, spoken, wording
-from kb.errors import KoplError
 from kopl.example import Example
+from kopl_base.errors import KoplError
 
 
 @dataclass(frozen=True)

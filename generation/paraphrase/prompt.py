@@ -10,9 +10,9 @@ from pathlib import Path
 from string import Formatter
 
 from generation.paraphrase.originals import Original
-from kb.errors import ReadError
-from kb.stream import read_text
 from kopl.text import write_nested
+from kopl_base.errors import ReadError
+from kopl_base.stream import read_text
 
 Messages = list[dict[str, str]]
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from generation.paraphrase.tasks import HIGHEST, ID_MARK
-from kb.cells import unescaped
-from kb.errors import ReadError
-from kb.stream import TextReader
 from kopl.example import read_objects
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader
+from kopl_base.tables import unescaped
 
 _YES = frozenset({"yes", "y", "1", "true", "x"})
 _NO = frozenset({"no", "n", "0", "false", ""})

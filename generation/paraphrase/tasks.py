@@ -15,12 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generation.paraphrase.originals import Original
-from kb.cells import escaped
-from kb.errors import KoplError
-from kb.progress import ProgressBar
-from kb.stream import writing
 from kopl.chart import chart, data_uri
 from kopl.text import write_nested
+from kopl_base.errors import KoplError
+from kopl_base.progress import ProgressBar
+from kopl_base.stream import writing
+from kopl_base.tables import escaped
 
 # The columns of the two phases; the last ones are empty, for people to fill in.
 WRITING = (

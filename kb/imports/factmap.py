@@ -27,11 +27,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kb.errors import ReadError
 from kb.imports.common import read_labels
-from kb.jsontext import FIELD_TWICE, JsonDecoder
-from kb.packages import needs
-from kb.stream import TextReader
+from kopl_base.errors import ReadError
+from kopl_base.jsontext import FIELD_TWICE, JsonDecoder
+from kopl_base.packages import needs
+from kopl_base.stream import TextReader
 
 Column = int | str
 TypeName = Literal["string", "quantity", "year", "date", "node"]

@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from kb.errors import ReadError
-from kb.stream import TextReader
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader
 
 _LIMIT = 1 << 22  # characters; a mapping is small
 _SURROGATES = re.compile("[\ud800-\udfff]")

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kb.errors import ReadError
 from kb.imports.common import table_rows
-from kb.stream import TextReader
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader
 
 _NO_TEXT = (
     (b"PK\x03\x04", "a workbook or archive; save each of its sheets as CSV (UTF-8)"),

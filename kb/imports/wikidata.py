@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
-from kb.errors import ReadError
 from kb.imports.common import (
     HAS_CLASS,
     HAS_PARENT,
@@ -23,7 +22,8 @@ from kb.imports.common import (
 from kb.imports.snaks import NO_VALUE, Amount, Item, LeftOut, SnakValue, snak_value
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
-from kb.stream import TextReader
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader
 
 INSTANCE_OF, SUBCLASS_OF = "P31", "P279"
 KEPT, REFERRED, SEEN = 8, 16, 32  # flags beside those of `Nodes`

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 
 class SparqlError(KoplError):

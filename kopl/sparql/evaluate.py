@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kb import KnowledgeBase
-from kb.errors import KoplError, ValueReadError
+from kb.errors import ValueReadError
 from kb.iri import decode
 from kb.values import NO_UNIT, Quantity, Value, Year, read_time
 from kb.valuetable import time_code
@@ -41,6 +41,7 @@ from kopl.sparql.statistics import Statistics
 from kopl.sparql.steps import first_step, second_step
 from kopl.sparql.text import read, with_prologue, write
 from kopl.text import read as read_program
+from kopl_base.errors import KoplError
 
 # Seconds for a text that is not of the subset, where no time limit is set.
 LONGEST = 3600.0

@@ -13,7 +13,6 @@ from typing import Any
 from typing import Literal as OneOf
 
 from kb import Condition, KnowledgeBase, Quantity
-from kb.errors import KoplError
 from kb.store import normalise_name
 from kb.values import Operator, Time
 from kopl import functions as f
@@ -52,6 +51,7 @@ from kopl.sparql.sets import (
 )
 from kopl.text import MAX_DEPTH, read
 from kopl.typecheck import check
+from kopl_base.errors import KoplError
 
 Style = OneOf["exact", "data"]
 Translation = Callable[..., Any]

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from kb.errors import KoplError
 from kb.iri import decode
 from kb.values import Condition, Quantity, Year, read_quantity, read_time
 from kopl.sparql.ast import (
@@ -49,6 +48,7 @@ from kopl.sparql.encoding import (
 )
 from kopl.sparql.shape import is_orderless
 from kopl.sparql.statistics import MANY, SOME, Statistics
+from kopl_base.errors import KoplError
 
 
 def in_order(query: Query, statistics: Statistics) -> Query:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from kb.errors import KoplError, ReadError
-from kb.jsontext import FIELD_TWICE, JsonDecoder
-from kb.stream import read_text
 from kopl.sparql.errors import SparqlError
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.jsontext import FIELD_TWICE, JsonDecoder
+from kopl_base.stream import read_text
 
 ITEM = "WikibaseItem"
 

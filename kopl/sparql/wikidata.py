@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from kb.errors import KoplError
 from kb.iri import RDF, XSD
 from kb.values import NO_UNIT, Condition, Quantity, Value, Year
 from kopl.sparql.ast import (
@@ -47,6 +46,7 @@ from kopl.sparql.errors import NotUnderstoodError
 from kopl.sparql.properties import Properties, Property, PropertyError, called, check_properties
 from kopl.sparql.schema import ValueType
 from kopl.sparql.text import write
+from kopl_base.errors import KoplError
 
 WD, PROP = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/"
 WIKIBASE, RDFS = "http://wikiba.se/ontology#", "http://www.w3.org/2000/01/rdf-schema#"

@@ -13,12 +13,12 @@ from typing import Literal as OneOf
 from typing import NamedTuple, TypeAlias
 
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kb.store import NameKind
 from kb.values import NO_UNIT
 from kopl.functions import FUNCTIONS, SPELLINGS, Function
 from kopl.text import escape_marks
 from kopl.types import Kind, Type
+from kopl_base.errors import KoplError
 from parsers.constrain.freetext import FreeText
 from parsers.constrain.machine import STOP, Constraint
 from parsers.constrain.schema import (

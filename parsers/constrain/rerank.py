@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 from typing import Literal as OneOf
 
-from kb.errors import KoplError
 from kopl.denotation import Outcome
 from kopl.executor import Executor
 from kopl.program import Call
+from kopl_base.errors import KoplError
 
 # What may be wrong with a prediction: running it raises an error, or its answer is not one string.
 Fault: TypeAlias = OneOf["fails", "empty", "several"]

@@ -13,10 +13,10 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kb.iri import encode
 from kb.values import OPERATORS, days_in_month
 from kopl.sparql.text import quoted
+from kopl_base.errors import KoplError
 from parsers.constrain.freetext import FreeText
 from parsers.constrain.machine import STOP, Constraint
 from parsers.constrain.rules import Alternative, Part, Rule, read_rules

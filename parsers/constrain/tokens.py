@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 
 Ids = npt.NDArray[np.int64]
 

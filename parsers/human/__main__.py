@@ -2,7 +2,7 @@
 
 import sys
 
-from parsers.human.command import main
+from kopl_cli.human import main
 
 if __name__ == "__main__":
     sys.exit(main())

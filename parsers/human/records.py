@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from kb.errors import KoplError, ReadError
 from kopl.example import read_objects
+from kopl_base.errors import KoplError, ReadError
 
 INSTANCE_OF = "instance of"
 

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from typing import ClassVar
 
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kopl.example import Example
 from kopl.executor import Denoted, Executor
 from kopl.program import Call
+from kopl_base.errors import KoplError
 from parsers.prediction import Prediction
 
 

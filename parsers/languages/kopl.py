@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kb.wording import counted
 from kopl.errors import ParseError, ProgramError
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
 from kopl.text import read_serialised, write_nested, write_serialised
+from kopl_base.wording import counted
 from parsers.languages.base import Language
 from parsers.prediction import Prediction
 

@@ -18,8 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from kb import KnowledgeBase
-from kb.errors import KoplError
 from kopl.example import Example
+from kopl_base.errors import KoplError
 from parsers.languages import Language, language_of
 from parsers.memory import Parts
 from parsers.prediction import Prediction, nothing

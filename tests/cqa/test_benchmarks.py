@@ -15,14 +15,14 @@ import pytest
 from cqa.answering.answer import answers
 from cqa.balanced.benchmarks import ABOUT, QUERIES, TYPES, Plan, run
 from cqa.balanced.blocks import meaningful
-from cqa.commands import benchmark as command_benchmark
 from cqa.formats.json_lines import read_lines
 from cqa.graphs.files import save
 from cqa.graphs.graph import Graph, from_triples
 from cqa.hardness.hardness import Hardness, reducible
 from cqa.sampling.options import SamplingError
 from cqa.types.registry import by_name
-from kb.errors import KoplError, ReadError, WriteError
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_cli.cqa import benchmark as command_benchmark
 from tests.cqa.small_benchmark import small_world
 
 

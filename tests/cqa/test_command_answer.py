@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from cqa.answering.answer import answers
-from cqa.commands import answer as command_answer
 from cqa.errors import QueryError
 from cqa.graphs.files import save
 from cqa.graphs.from_kb import graph_from_kb
@@ -27,7 +26,8 @@ from cqa.types.efok_text import write_formula
 from cqa.types.grounded import write_json
 from cqa.types.tree import Tree
 from kb import Builder, write_lines
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
+from kopl_cli.cqa import answer as command_answer
 from tests.cqa.small_benchmark import (
     run,
 )

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from cqa.commands import evaluate as command_evaluate
-from cqa.commands import hardness as command_hardness
 from cqa.evaluation import metrics
 from cqa.evaluation import tables as evaluation_tables
 from cqa.evaluation.files import read_evaluation
@@ -21,7 +19,9 @@ from cqa.graphs.graph import Graph
 from cqa.hardness import report as hardness_report
 from cqa.sampling.sample import Sample
 from cqa.types.betae import BETAE
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
+from kopl_cli.cqa import evaluate as command_evaluate
+from kopl_cli.cqa import hardness as command_hardness
 from tests.cqa.small_benchmark import (
     run,
 )

@@ -10,8 +10,8 @@ import pytest
 from cqa.graphs.from_kb import INSTANCE_OF
 from cqa.graphs.readers import read_graph
 from kb import Builder, write_lines
-from kb.errors import ReadError
-from kopl.cli import main
+from kopl_base.errors import ReadError
+from kopl_cli import main
 
 
 @pytest.fixture

@@ -20,13 +20,13 @@ from cqa.notation.trees import from_tree
 from cqa.query import Atom, Conjunction, Constant, Query, Variable, is_safe
 from cqa.types.efo1 import types as efo1_types
 from cqa.types.tree import anchor, project, read_formula
-from kb.errors import KoplError
 from kb.store import KnowledgeBase
 from kopl.denotation import Located
 from kopl.executor import Executor
 from kopl.functions import AND, FILTER_CONCEPT, FIND, FIND_ALL, OR, QUERY_NAME, RELATE
 from kopl.program import Call
 from kopl.sparql.errors import QueryReadError
+from kopl_base.errors import KoplError
 from tests.cqa.random_queries import (
     ENTITIES,
     RELATIONS,

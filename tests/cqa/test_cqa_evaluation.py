@@ -25,7 +25,7 @@ from cqa.types.normal import FORMS
 from cqa.types.registry import efo1_types
 from cqa.types.tree import Tree
 from cqa.types.tree import read_formula as read_tree
-from kb.errors import KoplError, ReadError
+from kopl_base.errors import KoplError, ReadError
 from tests.cqa.small_benchmark import (
     Fixed,
     graph_samples,

@@ -27,7 +27,7 @@ from cqa.types.efok_text import write_formula
 from cqa.types.grounded import from_json
 from cqa.types.registry import by_name
 from cqa.types.tree import Tree
-from kb.errors import KoplError, ReadError, WriteError
+from kopl_base.errors import KoplError, ReadError, WriteError
 from tests.cqa.brute import tree_set
 from tests.cqa.small_graph import ENTITIES, full, small_graph
 

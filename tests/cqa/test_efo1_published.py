@@ -29,7 +29,7 @@ from cqa.types.normal import FORMS, binary, to_form
 from cqa.types.registry import by_name, efo1_types
 from cqa.types.registry import types as listed
 from cqa.types.tree import Tree, arrange, read_formula
-from kb.errors import ReadError
+from kopl_base.errors import ReadError
 from tests.cqa.brute import tree_set
 from tests.cqa.published_efo1 import DIGESTS, NUMBERS, answers, parsed, written
 from tests.cqa.small_graph import ENTITIES, full, observed, small_graph

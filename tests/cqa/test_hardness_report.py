@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cqa.commands import hardness as command_hardness
 from cqa.formats.json_lines import write_lines
 from cqa.graphs.files import save
 from cqa.graphs.graph import Graph, from_triples
@@ -17,7 +16,8 @@ from cqa.hardness.hardness import Hardness
 from cqa.hardness.report import Report, report, table
 from cqa.sampling.sample import Sample
 from cqa.types.tree import Tree, arrange, project
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
+from kopl_cli.cqa import hardness as command_hardness
 
 
 def rows(*triples: tuple[int, int, int]) -> np.ndarray[tuple[int, int], np.dtype[np.int32]]:

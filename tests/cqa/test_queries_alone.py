@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cqa.commands import evaluate as command_evaluate
-from cqa.commands import hardness as command_hardness
 from cqa.formats.samples import read_samples, write_samples
 from cqa.graphs.files import save
 from cqa.graphs.graph import Graph
@@ -25,7 +23,9 @@ from cqa.hardness.report import PUBLISHED, Report, report
 from cqa.sampling.sample import Sample
 from cqa.types import betae
 from cqa.types.tree import Tree
-from kb.errors import KoplError, ReadError
+from kopl_base.errors import KoplError, ReadError
+from kopl_cli.cqa import evaluate as command_evaluate
+from kopl_cli.cqa import hardness as command_hardness
 from tests.cqa.small_benchmark import run
 
 UNION = ((5, (0, -2)), (7, (2, -2)))

@@ -38,7 +38,7 @@ from cqa.types.normal import FORMS, to_form
 from cqa.types.registry import graph_types
 from cqa.types.tree import Tree
 from cqa.types.tree import read_formula as read_tree
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 from tests.cqa.random_queries import ENTITIES, RELATIONS, random_tree, random_triples
 
 ROOT = str(Path(__file__).parents[2])

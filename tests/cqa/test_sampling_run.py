@@ -11,7 +11,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cqa.commands import sample as command_sample
 from cqa.formats.samples import read_samples
 from cqa.graphs import files as graph_files
 from cqa.graphs.graph import Graph, from_triples
@@ -22,8 +21,9 @@ from cqa.sampling.options import Options, SamplingError
 from cqa.sampling.run import Plan, Worker, run, stream
 from cqa.sampling.sample import Kind
 from cqa.types.tree import read_formula
-from kb.errors import KoplError, ReadError, WriteError
-from kb.workers import Processes
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.processes import Processes
+from kopl_cli.cqa import sample as command_sample
 from tests.cqa.brute import Brute
 from tests.cqa.small_graph import ENTITIES, full, observed, parts, small_graph
 
@@ -399,7 +399,7 @@ def test_command_tells_how_long_it_will_take(
 ) -> None:  # fmt: skip
     """Without a terminal, too; here any time is a long one."""
     for name in ("LONG", "CALM", "MOMENT"):
-        monkeypatch.setattr(f"kb.progress.{name}", 0.0)
+        monkeypatch.setattr(f"kopl_base.progress.{name}", 0.0)
     monkeypatch.chdir(tmp_path)
     words = ("--graph", folder, "--types", "2p", "pni", "-n", "300", "--hard", "1-20")
     command(*words, "-o", output)

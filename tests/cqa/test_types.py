@@ -9,7 +9,6 @@ import sys
 
 import pytest
 
-from cqa.commands import types as command_types
 from cqa.errors import FormulaError, QueryError
 from cqa.notation.trees import from_tree
 from cqa.types.betae import BETAE, HARDNESS, named
@@ -19,7 +18,8 @@ from cqa.types.efok_text import read_formula as read_graph
 from cqa.types.normal import FORMS, to_form
 from cqa.types.registry import FAMILIES, GraphType, TreeType, by_name, names_of_graph, types
 from cqa.types.tree import read_formula
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
+from kopl_cli.cqa import types as command_types
 
 
 @pytest.mark.parametrize(

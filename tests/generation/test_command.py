@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kopl.cli import main
 from kopl.example import read_examples
+from kopl_cli import main
 
 
 def test_to_a_file(lands_file: str, tmp_path: Path) -> None:

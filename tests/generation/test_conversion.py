@@ -16,11 +16,11 @@ import pytest
 from generation import conversion
 from generation.conversion import convert, form_named, is_folder, write_folder
 from generation.formats import open_examples, open_parts
-from kb.errors import KoplError, ReadError, WriteError
-from kb.stream import writing
-from kopl.cli import main
 from kopl.example import Example, write_examples
 from kopl.text import read
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.stream import writing
+from kopl_cli import main
 
 PROGRAM = read('QueryName(Relate(Find("A"), "r", "forward"))')
 

@@ -13,12 +13,12 @@ from generation.check import Checker
 from generation.formats import examples_or_errors
 from generation.pipeline import generate
 from kb import KnowledgeBase, write_lines
-from kopl.cli import main
 from kopl.example import Example, write_examples
 from kopl.executor import Executor
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
 from kopl.text import read
+from kopl_cli import main
 
 
 def example(program: str, answer: str | None, query_of: str | None = None, id: str = "") -> Example:

@@ -18,12 +18,12 @@ from generation.conversion import convert, to_kqapro, write_csv, write_kqapro
 from generation.formats import open_examples
 from generation.pipeline import generate
 from kb import KnowledgeBase
-from kb.errors import KoplError, ReadError
-from kopl.cli import main
 from kopl.example import Example, read_examples, write_examples
 from kopl.functions import FUNCTIONS
 from kopl.program import Call
 from kopl.text import read, write_serialised
+from kopl_base.errors import KoplError, ReadError
+from kopl_cli import main
 from tests.kopl.strategies import programs
 
 # Python 3.10 reads no CSV with a zero character.

@@ -19,10 +19,10 @@ import pytest
 from generation import hub
 from generation.conversion import convert
 from generation.formats import open_examples, open_parts
-from kb.errors import ReadError
-from kopl.cli import main
 from kopl.example import Example, write_examples
 from kopl.text import read
+from kopl_base.errors import ReadError
+from kopl_cli import main
 
 PROGRAM = read('QueryName(Relate(Find("A"), "r", "forward"))')
 NOT_THERE = "no.such.host.invalid"

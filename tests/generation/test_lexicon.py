@@ -28,7 +28,7 @@ from generation.lexicon.draft import draft, scalar
 from generation.lexicon.entries import read_verb
 from generation.lexicon.review import review
 from kb import Builder, KnowledgeBase, Quantity, ReadError, Year
-from kopl.cli import main
+from kopl_cli import main
 
 
 @pytest.mark.parametrize(

@@ -13,10 +13,10 @@ import pytest
 
 from generation.paraphrase.local import LocalModel
 from generation.paraphrase.model import AskError, Reply, Request
-from kb.errors import KoplError
-from kopl.cli import main
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
+from kopl_base.errors import KoplError
+from kopl_cli import main
 
 torch = pytest.importorskip("torch", reason="torch is not installed: local models are not tested")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")

@@ -16,10 +16,10 @@ from generation.paraphrase.filters import Filters
 from generation.paraphrase.model import AskError, Reply, Request
 from generation.paraphrase.model_run import ModelReport, Plan, run
 from generation.paraphrase.prompt import read_prompt
-from kb.errors import KoplError, ReadError, WriteError
-from kopl.cli import main
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_cli import main
 from tests.generation.paraphrase_server import (
     Answer,
     Server,

@@ -8,9 +8,9 @@ import pytest
 
 from generation.paraphrase.originals import Original
 from generation.paraphrase.prompt import load_prompt, question_in, read_prompt
-from kb.errors import ReadError
 from kopl.example import Example
 from kopl.text import read
+from kopl_base.errors import ReadError
 
 
 def test_the_bundled_prompt() -> None:

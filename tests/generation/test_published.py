@@ -12,13 +12,13 @@ from generation.conversion import convert
 from generation.formats import open_examples, open_parts
 from kb import KnowledgeBase, write_kqapro
 from kb.records import Spelling
-from kopl.cli import main
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import post_order
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
 from kopl.text import read, to_json
+from kopl_cli import main
 
 # Programs over the knowledge base of these tests with their answers; every function is in one.
 PROGRAMS = {

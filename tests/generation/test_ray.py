@@ -21,9 +21,9 @@ from generation.ray_runner import RayError, cluster
 from generation.run import Plan, run
 from generation.workers import alone
 from kb import KnowledgeBase
-from kb.packages import needs
-from kb.workers import LostWorkerError
-from kopl.cli import main
+from kopl_base.packages import needs
+from kopl_base.processes import LostWorkerError
+from kopl_cli import main
 
 QUICK = Options(levels=5, clauses=False, verify=0.0, sparql=False)
 MEMORY = 100 << 20  # bytes for each node's objects

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from generation import command
 from generation import part as module
 from generation.blocks import Options
 from generation.card import Origin
@@ -26,10 +25,11 @@ from generation.pipeline import GenerationError
 from generation.run import Plan, run
 from generation.stats import Statistics
 from generation.workers import Worker
-from kb import Builder, KnowledgeBase, Quantity, load, unfinished, write_lines
-from kb.errors import KoplError, ReadError, WriteError
-from kb.stream import writing
-from kopl.cli import main
+from kb import Builder, KnowledgeBase, Quantity, load, write_lines
+from kopl_base import unfinished
+from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.stream import writing
+from kopl_cli import generate, main
 
 QUICK = Options(verify=0.0)
 
@@ -314,8 +314,8 @@ def test_every_option_has_its_words(name: str) -> None:
     options = replace(usual, **{name: other})
     words = shlex.split(Origin(Plan("world", 5, 1, options), "", 0).command)
     parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    assert command.options_of(parser.parse_args(words[2:])) == options
+    generate.add_arguments(parser)
+    assert generate.options_of(parser.parse_args(words[2:])) == options
 
 
 @pytest.mark.usefixtures("small_blocks")

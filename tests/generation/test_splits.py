@@ -14,11 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generation.splits import WAYS, assign, split
-from kb.errors import KoplError
-from kopl.cli import main
 from kopl.example import Example, read_examples, write_examples
 from kopl.program import post_order
 from kopl.text import read
+from kopl_base.errors import KoplError
+from kopl_cli import main
 
 PROGRAMS = [
     read(text)

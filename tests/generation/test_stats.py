@@ -22,11 +22,11 @@ from generation.stats import (
     rows_of,
     short_rows,
 )
-from kb.errors import KoplError
-from kopl.cli import main
 from kopl.example import Example, write_examples
 from kopl.text import read
 from kopl.traits import ASKING
+from kopl_base.errors import KoplError
+from kopl_cli import main
 
 FEW = [
     Example("What is it?", read('QueryName(Find("A"))'), "A", sparql="ASK { ?e a ?c . }"),

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import kb
-import kb.progress
+import kopl_base.progress
 from kb import (
     Builder,
     Date,
@@ -34,8 +34,9 @@ from kb import (
     load,
     write_snapshot,
 )
-from kb.progress import ProgressBar
-from kb.search import near_names, suggest
+from kb.search import suggest
+from kopl_base.progress import ProgressBar
+from kopl_base.spelling import near_names
 from tests.kb.strategies import document_of
 
 DAY = Date(2001, 2, 3)
@@ -287,7 +288,7 @@ def test_a_bar_on_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
     with ProgressBar("counting", 10, shown=True) as bar:
         bar.advance(1)
         assert bar._bar is None  # not yet: the work is young
-        monkeypatch.setattr(kb.progress, "PATIENCE", 0.0)
+        monkeypatch.setattr(kopl_base.progress, "PATIENCE", 0.0)
         bar.advance(2)
         drawn: Any = bar._bar
         assert drawn.tasks[0].completed == 3 and drawn.tasks[0].total == 10

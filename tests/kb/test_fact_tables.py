@@ -20,7 +20,7 @@ from kb import Builder, Date, KnowledgeBase, Quantity, ReadError, Year, load
 from kb.imports.common import Report, read_ids, read_labels
 from kb.imports.factmap import FactMap, ValueType, read_fact_map
 from kb.imports.facts import read_fact_tables
-from kopl.cli import main
+from kopl_cli import main
 from tests.kb.strategies import document_of
 from tests.kb.wikidata_dumps import ENTITIES, array
 

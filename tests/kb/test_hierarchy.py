@@ -15,10 +15,10 @@ import pytest
 from kb import Builder, KnowledgeBase, load, rdf
 from kb import hierarchy as module
 from kb.check import check
-from kb.errors import KoplError
 from kb.snapshot import write_snapshot
-from kopl.cli import main
 from kopl.sparql.engines import embedded
+from kopl_base.errors import KoplError
+from kopl_cli import main
 
 MANY = 20_000
 SIDE = 141  # of a square grid of as many

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-import kb.stream
+import kopl_base.stream
 from kb import (
     Builder,
     ReadError,
@@ -28,7 +28,7 @@ from kb import (
     write_lines,
     write_snapshot,
 )
-from kb.stream import TextReader, writing
+from kopl_base.stream import TextReader, writing
 from tests.kb.strategies import clean_kb, document_of, relation, spelling_b, value
 from tests.reference.random_kb import random_kb
 
@@ -212,7 +212,7 @@ def test_pieces_of_any_size(
     path = tmp_path / "kb.json"
     path.write_text(json.dumps(document, indent=indent), "utf-8")
     whole = read_kqapro(path).fingerprint
-    monkeypatch.setattr(kb.stream, "CHUNK", chunk)
+    monkeypatch.setattr(kopl_base.stream, "CHUNK", chunk)
     assert read_kqapro(path).fingerprint == whole
 
 
@@ -220,7 +220,7 @@ def test_pieces_of_any_size(
 def test_values_of_other_fields_may_be_cut_anywhere(
     chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kb.stream, "CHUNK", chunk)
+    monkeypatch.setattr(kopl_base.stream, "CHUNK", chunk)
     path = tmp_path / "kb.json"
     numbers = '1.5 -0.25e-10 1e5 12E+7 -Infinity NaN true false null "\\ud83d\\ude00" [1.5] 0'
     fields = ",".join(f'"f{at}": {number}' for at, number in enumerate(numbers.split(" ")))
@@ -241,7 +241,7 @@ def test_values_of_other_fields_may_be_cut_anywhere(
 def test_places_do_not_depend_on_the_pieces(
     chunk: int, text: str, place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kb.stream, "CHUNK", chunk)
+    monkeypatch.setattr(kopl_base.stream, "CHUNK", chunk)
     (tmp_path / "kb.json").write_text(text)
     with pytest.raises(ReadError) as caught:
         read_kqapro(tmp_path / "kb.json")

@@ -29,8 +29,8 @@ from kb import (
 )
 from kb.iri import BASE
 from kb.rdf import RdfForm, ntriples, turtle
-from kb.stream import writing
-from kopl.cli import main
+from kopl_base.stream import writing
+from kopl_cli import main
 from tests.kb.strategies import clean_kb, document_of
 from tests.reference.random_kb import random_kb
 

@@ -32,7 +32,7 @@ from kb import (
     write_snapshot,
 )
 from kb.snapshot import Source
-from kb.stream import read_text
+from kopl_base.stream import read_text
 from tests.kb.strategies import clean_kb, document_of, value
 
 # --- values made in Python --------------------------------------------------------------------
@@ -207,7 +207,7 @@ def test_readers_and_writers_agree_on_what_is_left_out() -> None:
 def test_places_count_from_one(
     text: str, place: str, chunk: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kb.stream.CHUNK", chunk)
+    monkeypatch.setattr("kopl_base.stream.CHUNK", chunk)
     file = tmp_path / "kb.json"
     file.write_text(text)
     with pytest.raises(ReadError) as caught:

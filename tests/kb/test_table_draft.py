@@ -22,7 +22,7 @@ from kb.imports.facts import read_fact_tables
 from kb.imports.guesses import singular
 from kb.imports.tables import read_tables
 from kb.store import normalise_name
-from kopl.cli import main
+from kopl_cli import main
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "data" / "bookshop.map.yaml"

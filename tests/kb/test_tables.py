@@ -12,7 +12,7 @@ from kb import Builder, Date, KnowledgeBase, Problems, Quantity, ReadError, Year
 from kb.imports.common import Report
 from kb.imports.mapping import read_mapping
 from kb.imports.tables import read_tables
-from kopl.cli import main
+from kopl_cli import main
 from tests.kb.strategies import document_of
 
 BOOKS = """\

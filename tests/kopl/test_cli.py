@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from kopl.cli import main
+from kopl_cli import main
 from tests.conftest import DATA
 
 ROOT = Path(__file__).parents[2]
@@ -254,7 +254,7 @@ def test_warnings_go_to_what_standard_error_is_at_the_time() -> None:
     import io
     import logging
 
-    from kopl.cli.common import show_warnings
+    from kopl_cli.common import show_warnings
 
     show_warnings()
     for _ in range(2):

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from kopl.builder import Expression, find, find_all
-from kopl.cli.functions import explain, page
 from kopl.functions import FUNCTIONS, SPELLINGS
 from kopl.meaning import MEANINGS
 from kopl.program import post_order
 from kopl.text import read
 from kopl.typecheck import check
 from kopl.types import CHOICES, Kind
+from kopl_cli.functions import explain, page
 
 SKILLS = {"multi-hop", "qualifier", "comparison", "logical", "count", "verify", None}
 

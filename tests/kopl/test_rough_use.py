@@ -13,8 +13,8 @@ import pytest
 import kopl as language
 from kb import KnowledgeBase, WriteError, from_kqapro, load, write_lines, write_snapshot
 from kb.snapshot import Source
-from kopl.cli import main
 from kopl.executor import Executor
+from kopl_cli import main
 from tests.conftest import DATA
 from tests.kopl.test_cli import CAPITAL, ROOT, TINY
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from kb import KoplError
-from kopl.cli import main
 from kopl.example import Example, write_examples
+from kopl_cli import main
 from parsers.scoring_confidence import Decoding, Temperature, write_temperature
 from tests.parsers.test_evaluation import AREA, COUNTRIES, written
 
@@ -233,7 +233,7 @@ def test_two_runs_are_compared(
 def test_a_run_that_cannot_be_written_into_is_scored_all_the_same(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from kb.errors import WriteError
+    from kopl_base.errors import WriteError
     from parsers import report_runs
     from parsers.evaluation import Report
 

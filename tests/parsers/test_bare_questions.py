@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from kb import KnowledgeBase
-from kb.errors import ReadError
 from kopl.example import Asked, BareQuestion, Example, read_questions, write_examples
 from kopl.text import read, to_json
+from kopl_base.errors import ReadError
 from parsers.evaluation import Report, evaluate
 from parsers.languages import KoplLanguage
 from parsers.report import Comparison, Scored, write_answers, write_predictions

@@ -340,7 +340,7 @@ def test_what_follows_leaves_time_to_train() -> None:
 
 
 def test_each_decoding_counts_as_scoring(tmp_path: Path) -> None:
-    from parsers.command_train import scoring_of
+    from kopl_cli.train import scoring_of
     from parsers.settings import read_settings
 
     (tmp_path / "test.jsonl").write_text("{}\n" * 30)
@@ -354,7 +354,7 @@ def test_each_decoding_counts_as_scoring(tmp_path: Path) -> None:
 
 def test_the_best_epoch_is_one_of_the_settings(tmp_path: Path) -> None:
     """Whatever epochs were cut by time, and gone on with."""
-    from parsers.command_train import _chosen
+    from kopl_cli.train import _chosen
     from parsers.settings import read_settings
 
     shares = {0.5: 0.1, 1: 0.2, 2: 0.3, 3: 0.4}

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from kb import Builder, Date, KnowledgeBase, Quantity, Year, load
-from kb.errors import KoplError
 from kopl.functions import FUNCTIONS
 from kopl.program import post_order
 from kopl.text import read, read_serialised, write_serialised
 from kopl.typecheck import check
+from kopl_base.errors import KoplError
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed (extra 'train')")
 

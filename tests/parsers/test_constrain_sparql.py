@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kb import Builder, KnowledgeBase, load
-from kb.errors import KoplError
 from kopl.functions import FUNCTIONS
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.reader import read
+from kopl_base.errors import KoplError
 
 pytest.importorskip("tokenizers", reason="tokenizers is not installed (extra 'train')")
 

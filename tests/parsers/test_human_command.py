@@ -12,8 +12,8 @@ import pytest
 
 from kb import KnowledgeBase, load
 from kopl.example import read_examples
+from kopl_cli.human import main
 from parsers.human import Schema, part_of, vocabulary
-from parsers.human.command import main
 from parsers.human.records import from_json
 from parsers.human.report import Report
 from parsers.target import Actions

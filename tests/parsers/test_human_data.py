@@ -18,8 +18,8 @@ from kopl.functions import FILTER_CONCEPT, FIND, RELATE
 from kopl.program import Call, post_order
 from kopl.text import read
 from kopl.typecheck import check
+from kopl_cli.human import conversions
 from parsers.human import Conversion, HumanQuestion, NotConverted, Schema, convert, read_questions
-from parsers.human.command import conversions
 from parsers.human.records import from_json, is_variable
 from parsers.human.report import Report
 from parsers.human.vocabulary import vocabulary

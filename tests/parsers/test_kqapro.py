@@ -20,11 +20,11 @@ from generation.conversion import write_kqapro as write_kqapro_list
 from kb import KnowledgeBase, load
 from kb.kqapro import write_kqapro
 from kopl.answers import published_text
-from kopl.cli import main
 from kopl.example import BareQuestion, Example, read_examples, read_questions, write_examples
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
-from parsers.questions import sources
+from kopl_cli import main
+from parsers.history import sources
 from parsers.report_paper import PUBLISHED, TABLE_5
 from parsers.settings import find_config, read_settings
 
@@ -194,7 +194,7 @@ def test_folders_with_other_parts(
     torch: Any, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A test part with programs is scored; of one file alone all parts are split."""
-    from parsers.questions import make
+    from kopl_cli.training_questions import make
 
     def parts(*changes: str) -> str:
         settings = read_settings(None, [f"data={folder}", "kb=world", *changes])
@@ -224,7 +224,7 @@ def test_a_folder_of_compressed_files(
     torch: Any, published: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     compress: Callable[[bytes], bytes],
 ) -> None:  # fmt: skip
-    from parsers.questions import make
+    from kopl_cli.training_questions import make
 
     ending = {"gzip": ".gz", "bz2": ".bz2", "lzma": ".xz"}[compress.__module__]
     (tmp_path / "run").mkdir()

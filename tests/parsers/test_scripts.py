@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from kopl.cli import main
 from kopl.example import Example, write_examples
+from kopl_cli import main
 
 ROOT = Path(__file__).parents[2]
 

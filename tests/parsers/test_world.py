@@ -90,7 +90,7 @@ def test_the_others_wait_for_the_first_however_long_it_takes(torch: Any) -> None
     code = """
 import sys, time
 from datetime import timedelta
-from kb.errors import KoplError
+from kopl_base.errors import KoplError
 from parsers.settings import Settings
 from parsers.world import World
 

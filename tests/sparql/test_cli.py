@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kb import KnowledgeBase
-from kopl.cli import main
 from kopl.sparql.engines import embedded
 from kopl.sparql.engines import server as server_module
 from kopl.sparql.engines.server import OxigraphServer
 from kopl.sparql.errors import MissingPackageError
+from kopl_cli import main
 from tests.conftest import DATA
 
 pytest.importorskip("pyoxigraph", reason="pip install 'kopl-toolkit[sparql]'")

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
-from kb import Builder, KnowledgeBase, temporary
-from kb.errors import WriteError
+from kb import Builder, KnowledgeBase
 from kopl.sparql.engines import oxigraph
 from kopl.sparql.engines.oxigraph import Oxigraph, store_folder
 from kopl.sparql.errors import EngineError, NotUnderstoodError
+from kopl_base import temporary
+from kopl_base.errors import WriteError
 
 
 @pytest.fixture(autouse=True)

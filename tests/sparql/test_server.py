@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from kb.errors import WriteError
 from kopl.sparql.engines import server as module
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.engines.server import OxigraphServer
@@ -25,6 +24,7 @@ from kopl.sparql.errors import (
     TimedOutError,
     UnreachableError,
 )
+from kopl_base.errors import WriteError
 from tests.sparql.servers import write_lines
 
 LINES = [f'<http://kb.example/s{n}> <http://kb.example/p> "{n}"' for n in range(400)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kopl.cli.sparql_server import add_serve, add_virtuoso
 from kopl.sparql.engines.virtuoso import VirtuosoServer
+from kopl_cli.sparql_server import add_serve, add_virtuoso
 from tests.sparql.servers import virtuoso_server
 
 __all__ = ["virtuoso_server"]

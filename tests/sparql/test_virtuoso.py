@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from kb.errors import ReadError
 from kb.iri import encode
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.engines.virtuoso import Virtuoso, VirtuosoServer, is_virtuoso
@@ -25,6 +24,7 @@ from kopl.sparql.errors import (
     UnreachableError,
 )
 from kopl.sparql.text import quoted
+from kopl_base.errors import ReadError
 from tests.sparql.servers import virtuoso_server, write_lines
 
 __all__ = ["virtuoso_server"]

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kb import Builder, KnowledgeBase, from_kqapro, load
-from kb.errors import KoplError
 from kb.iri import RDF, XSD
 from kb.rdf import literal
 from kb.store import normalise_name
@@ -24,6 +23,7 @@ from kopl.sparql.from_kopl import SparqlWarning, to_sparql
 from kopl.sparql.properties import Property, PropertyError
 from kopl.sparql.wikidata import PROP, RDFS, WD, WIKIBASE, Wikidata
 from kopl.sparql.wikidata_export import wikidata_ntriples
+from kopl_base.errors import KoplError
 from tests.reference.random_kb import random_kb
 from tests.reference.random_program import ProgramSampler
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kb.errors import KoplError
 from kb.iri import BASE
-from kb.packages import needs
 from kopl.sparql.ast import Ask, Group, Select, Triple, Var
 from kopl.sparql.encoding import KIND, NAME, Encoding
 from kopl.sparql.engine import Engine
 from kopl.sparql.errors import MissingPackageError
 from kopl.sparql.text import write
+from kopl_base.errors import KoplError
+from kopl_base.packages import needs
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase

@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
-from kb.errors import WriteError
 from kb.iri import BASE
 from kb.load import cache_folder
-from kb.temporary import filling
 from kopl.sparql.engine import Answer, Dialect
 from kopl.sparql.engines import require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, NotUnderstoodError
+from kopl_base.errors import WriteError
+from kopl_base.temporary import filling
 
 if TYPE_CHECKING:
     from pyoxigraph import Store

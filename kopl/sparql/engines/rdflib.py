@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
 from kb.iri import BASE
-from kb.packages import needs
 from kopl.sparql.engine import Answer, Dialect
 from kopl.sparql.engines import require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
+from kopl_base.packages import needs
 
 if TYPE_CHECKING:
     import rdflib

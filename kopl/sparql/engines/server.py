@@ -15,12 +15,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kb.errors import WriteError
 from kb.iri import BASE
-from kb.packages import needs
-from kb.temporary import filling
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.errors import MissingPackageError, TimedOutError, UnreachableError
+from kopl_base.errors import WriteError
+from kopl_base.packages import needs
+from kopl_base.temporary import filling
 
 
 class OxigraphServer:

@@ -20,8 +20,8 @@ from ipaddress import ip_address
 from typing import Any, Protocol
 from urllib.parse import urlencode, urlsplit
 
-from kb.packages import needs
 from kopl.sparql.errors import MissingPackageError
+from kopl_base.packages import needs
 
 ACCEPT = "application/sparql-results+json, application/json;q=0.9"
 AGENT = "kopl-toolkit"

@@ -17,7 +17,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb.errors import ReadError, WriteError
 from kb.iri import BASE, XSD
 from kopl.sparql.engine import Answer
 from kopl.sparql.engines.endpoint import Endpoint
@@ -30,6 +29,7 @@ from kopl.sparql.errors import (
     TimedOutError,
     UnreachableError,
 )
+from kopl_base.errors import ReadError, WriteError
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase

@@ -10,8 +10,8 @@ from typing import Any
 import torch
 
 from kb import KnowledgeBase
-from kb.progress import ProgressBar
 from kopl.example import Example
+from kopl_base.progress import ProgressBar
 from parsers.constrain.rerank import PartialRuns
 from parsers.linking import Linker
 from parsers.models.base import Model, take_over

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from kb.packages import install
+from kopl_base.packages import install
 from parsers.models.seq2seq.loading import ModelError, library, reachable
 from parsers.tokens import Question
 

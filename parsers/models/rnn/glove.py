@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from kb.errors import ReadError
-from kb.stream import TextReader
+from kopl_base.errors import ReadError
+from kopl_base.stream import TextReader
 from parsers.tokens import Vocabulary
 
 

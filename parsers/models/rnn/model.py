@@ -15,8 +15,8 @@ from typing import Any
 import torch
 
 from kb import KnowledgeBase
-from kb.stream import TextReader
 from kopl.example import Example
+from kopl_base.stream import TextReader
 from parsers.models.base import IGNORED, Item, Model
 from parsers.models.inventory import Inventory
 from parsers.models.rnn.glove import read_vectors

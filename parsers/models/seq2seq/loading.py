@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from kb.errors import KoplError
-from kb.packages import needs
+from kopl_base.errors import KoplError
+from kopl_base.packages import needs
 from parsers.settings import Seq2SeqSettings, SettingsError
 
 # Seconds to wait for the hub before a model that is not on this machine is given up.

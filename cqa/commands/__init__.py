@@ -1,1 +1,0 @@
-"""The actions of ``kopl cqa``, one module for each."""

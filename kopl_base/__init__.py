@@ -1,0 +1,1 @@
+"""What the toolkit stands on: files, processes, progress, messages. Nothing of knowledge bases."""

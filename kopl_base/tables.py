@@ -1,0 +1,68 @@
+"""Tables for people: on a terminal, in a pipe, and the cells of CSV files that they open."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+# A spreadsheet must not take the text of a CSV file for a formula. Such a text gets an apostrophe
+# in front, which spreadsheets pass over; reading takes it away again.
+#
+# Characters that are not seen: controls, marks of format such as U+200B and U+FEFF, blank letters
+# and variation selectors. A list of our own, so that no version of Unicode changes what is escaped.
+_UNSEEN = (
+    "\\x00-\\x1f\\x7f-\\x9f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f"
+    "\\u200b-\\u200f\\u202a-\\u202e\\u2060-\\u206f\\u2800\\u3164\\ufe00-\\ufe0f\\ufeff\\uffa0"
+    "\\ufff0-\\ufffb\\U0001bca0-\\U0001bca3\\U0001d173-\\U0001d17a\\U000e0000-\\U000e0fff"
+)
+# What begins a formula, also behind white space and what is not seen, and in full width; a number
+# with a sign is none.
+_FORMULA = rf"(?:[\t\r\n]|[\s{_UNSEEN}]*(?:[=@＝＠＋－]|[+-](?![\d.]*\Z)))"
+_TAKEN_FOR_ONE = re.compile(f"'*{_FORMULA}")
+_ESCAPED = re.compile(f"'+{_FORMULA}")
+
+
+def escaped(text: str) -> str:
+    """The cell of a text; `unescaped` gives the text back, whatever it is.
+
+    >>> [escaped(text) for text in ("=1+1", "-5", "a", "'=1", "\\n+a")]
+    ["'=1+1", '-5', 'a', "''=1", "'\\n+a"]
+    """
+    return f"'{text}" if _TAKEN_FOR_ONE.match(text) else text
+
+
+def unescaped(cell: str) -> str:
+    """The text of a cell, whether it was escaped or not.
+
+    >>> [unescaped(cell) for cell in ("'=1+1", "-5", "'tis")]
+    ['=1+1', '-5', "'tis"]
+    """
+    return cell[1:] if _ESCAPED.match(cell) else cell
+
+
+def print_table(
+    headings: Sequence[str], rows: Iterable[Sequence[object]], file: TextIO | None = None
+) -> None:
+    """A table on a terminal, tab-separated lines in a pipe; on standard output unless given."""
+    file = file or sys.stdout
+    if not file.isatty():
+        for row in rows:
+            print("\t".join(_plain(cell) for cell in row), file=file)
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(escape(str(cell)) for cell in row))
+    Console(file=file).print(table)
+
+
+def _plain(cell: object) -> str:
+    return str(cell).replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")

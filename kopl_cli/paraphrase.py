@@ -1,0 +1,288 @@
+"""``kopl paraphrase``: questions put another way, by people or by a model."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+from kopl_base.errors import KoplError
+from kopl_base.wording import counted
+
+if TYPE_CHECKING:
+    from generation.paraphrase.filters import Filters, Report
+    from generation.paraphrase.model import Model
+
+KEY = "KOPL_API_KEY"
+SET = "a question set in any form: JSON lines, KQA Pro's lists, CSV, Parquet, or a folder of them"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    from kopl_cli.common import positive, seconds
+
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    export = _action(actions, "export", "write tasks for people, as a table or for Label Studio")
+    export.add_argument("set", metavar="SET", help=SET)
+    export.add_argument(
+        "-o", "--output", required=True, metavar="FILE",
+        help=".csv, or .json for Label Studio (its labelling configuration comes beside it, .xml)",
+    )  # fmt: skip
+    export.add_argument(
+        "--judge",
+        nargs="+",
+        metavar="FILE",
+        help="write the second phase: tasks that judge the paraphrases in these files",
+    )
+    export.add_argument(
+        "--pictures", metavar="DIR", help="with .csv: write the flow charts into this folder"
+    )
+    _add_text_filters(export, names="warn")
+    export.set_defaults(handler=_export)
+
+    sentence = "read paraphrases and votes back, and keep what passes the filters"
+    back = _action(actions, "import", sentence)
+    back.add_argument("set", metavar="SET", help="the question set that the tasks were made of")
+    back.add_argument(
+        "files", nargs="+", metavar="FILE",
+        help="tables (.csv) and exports of Label Studio (.json), of either phase",
+    )  # fmt: skip
+    _add_output(back)
+    _add_text_filters(back, names="warn")
+    back.add_argument(
+        "--judges", type=int, default=5, metavar="N",
+        help="votes that a paraphrase needs (default: 5; 0 takes what nobody judged, too)",
+    )  # fmt: skip
+    back.add_argument(
+        "--different", type=int, default=2, metavar="N",
+        help="votes for another meaning that are let pass (default: 2)",
+    )  # fmt: skip
+    back.add_argument(
+        "--fluency", type=float, default=3.0, metavar="F", help="mean of 1 to 5 (default: 3)"
+    )
+    back.set_defaults(handler=_import)
+
+    ask = _action(actions, "model", "ask a model for paraphrases, and keep what passes the filters")
+    ask.add_argument("set", metavar="SET", help=SET)
+    _add_output(ask)
+    which = ask.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--endpoint", metavar="URL", help="an address that speaks OpenAI's chat completions"
+    )
+    which.add_argument(
+        "--local", metavar="NAME", help="a model of Hugging Face: a folder or a name"
+    )
+    ask.add_argument("--prompt", metavar="FILE", help="what the model is told (default: bundled)")
+    ask.add_argument(
+        "-n", "--n", type=positive, default=1, metavar="N", dest="count",
+        help="replies for each question (default: 1)",
+    )  # fmt: skip
+    ask.add_argument("-s", "--seed", type=int, default=0, metavar="S", help="default: 0")
+    ask.add_argument(
+        "--temperature",
+        type=_temperature,
+        default=0.8,
+        metavar="T",
+        help="default: 0.8; 0: no chance",
+    )
+    ask.add_argument("--resume", action="store_true", help="go on with a stopped run")
+    ask.add_argument(
+        "--keep-going", action="store_true", help="do not stop where a question gets no reply"
+    )
+    _add_text_filters(ask, names="reject")
+    group = ask.add_argument_group("with --endpoint")
+    group.add_argument("--model", metavar="NAME", help="the model's name there")
+    group.add_argument(
+        "--key-from", default=KEY, metavar="VARIABLE",
+        help=f"the environment variable with the key (default: {KEY})",
+    )  # fmt: skip
+    group.add_argument(
+        "--concurrency", type=positive, default=4, metavar="N",
+        help="requests at a time (default: 4)",
+    )  # fmt: skip
+    group.add_argument(
+        "--timeout", type=seconds, default=60.0, metavar="S", help="for one try (default: 60)"
+    )
+    group.add_argument(
+        "--retries", type=int, default=5, metavar="N",
+        help="when it is busy or cannot be reached (default: 5)",
+    )  # fmt: skip
+    group.add_argument(
+        "--set", action="append", default=[], metavar="FIELD=JSON", dest="fields",
+        help="one more field of the request, as max_tokens=200; null leaves one out",
+    )  # fmt: skip
+    group = ask.add_argument_group("with --local")
+    group.add_argument("--batch", type=positive, default=8, metavar="N", help="default: 8")
+    group.add_argument(
+        "--length", type=positive, default=128, metavar="N", help="tokens of a reply (default: 128)"
+    )
+    group.add_argument(
+        "--device", metavar="NAME", help="default: cuda where there is one, else cpu"
+    )
+    ask.set_defaults(handler=_model)
+
+
+def _temperature(text: str) -> float:
+    found = float(text)
+    if not 0 <= found < float("inf"):
+        raise argparse.ArgumentTypeError("a number of 0 or more was expected")
+    return found
+
+
+def _action(actions: Any, name: str, sentence: str) -> argparse.ArgumentParser:
+    found: argparse.ArgumentParser = actions.add_parser(
+        name, help=sentence, description=sentence.capitalize() + "."
+    )
+    return found
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the paraphrases as JSON lines"
+    )
+    parser.add_argument(
+        "--rejected", metavar="FILE", help="write what was not kept there, each with its reason"
+    )
+
+
+def _add_text_filters(parser: argparse.ArgumentParser, *, names: str) -> None:
+    parser.add_argument(
+        "--edit-distance", type=float, default=0.1, metavar="D", dest="distance",
+        help="to the canonical question, names aside, from 0 to 1 (default: 0.1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--names", choices=("reject", "warn", "ignore"), default=names,
+        help=f"where a name or value of the program is missing (default: {names})",
+    )  # fmt: skip
+    if names == "warn":
+        parser.add_argument(
+            "--confusing", type=int, default=1, metavar="N",
+            help="workers who mark a question so for it to be left out (default: 1)",
+        )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    from kopl_cli.common import show_warnings
+
+    show_warnings()
+    if arguments.output == "-":
+        raise KoplError("--output names a file; nothing is written to standard output")
+    status: int = arguments.handler(arguments)
+    return status
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    from generation.formats import open_examples
+    from generation.paraphrase.collect import to_judge
+    from generation.paraphrase.filters import Report
+    from generation.paraphrase.originals import originals
+    from generation.paraphrase.responses import read_responses
+    from generation.paraphrase.tasks import write_tasks
+
+    questions = originals(open_examples(arguments.set))
+    if not arguments.judge:
+        count = write_tasks(arguments.output, questions, pictures=arguments.pictures)
+    else:
+        report = Report()
+        responses = read_responses(arguments.judge)
+        written = to_judge(questions, responses, _filters(arguments, judges=0), report)
+        count = write_tasks(arguments.output, written, judging=True, pictures=arguments.pictures)
+        _tell(report)
+    print(f"kopl: {counted(count, 'task')}", file=sys.stderr)
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from generation.formats import open_examples
+    from generation.paraphrase.collect import collect
+    from generation.paraphrase.filters import Report, rejecting
+    from generation.paraphrase.originals import originals
+    from generation.paraphrase.responses import read_responses
+    from kopl.example import write_examples
+
+    filters = _filters(
+        arguments,
+        judges=arguments.judges, different=arguments.different, fluency=arguments.fluency,
+    )  # fmt: skip
+    responses = read_responses(arguments.files)
+    report = Report()
+    with rejecting(arguments.rejected) as reject:
+        questions = originals(open_examples(arguments.set))
+        write_examples(arguments.output, collect(questions, responses, filters, report, reject))
+    _tell(report)
+    if responses.skipped:
+        print(f"kopl: {counted(responses.skipped, 'task')} skipped or left empty", file=sys.stderr)
+    if not report.kept and report.reasons["too few votes"]:
+        print(
+            "kopl: nothing was judged by enough people; --judges N asks for fewer votes",
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _model(arguments: argparse.Namespace) -> int:
+    from generation.paraphrase.model_run import Plan, run
+    from generation.paraphrase.prompt import load_prompt
+
+    plan = Plan(
+        arguments.set,
+        load_prompt(arguments.prompt),
+        count=arguments.count,
+        seed=arguments.seed,
+        filters=_filters(arguments, judges=0),
+        keep_going=arguments.keep_going,
+    )
+    report = run(
+        plan, _asked(arguments), arguments.output,
+        resume=arguments.resume, rejected=arguments.rejected,
+    )  # fmt: skip
+    _tell(report)
+    return 1 if report.failed else 0
+
+
+def _asked(arguments: argparse.Namespace) -> Model:
+    if arguments.local is not None:
+        if arguments.model is not None:
+            raise KoplError("--model names a model behind an --endpoint; --local NAME is enough")
+        from generation.paraphrase.local import LocalModel
+
+        return LocalModel(
+            arguments.local, temperature=arguments.temperature, length=arguments.length,
+            batch=arguments.batch, device=arguments.device,
+        )  # fmt: skip
+    if arguments.model is None:
+        raise KoplError("--endpoint needs --model NAME: which model is asked there?")
+    from generation.paraphrase.endpoint import ChatEndpoint
+
+    fields: dict[str, Any] = {"temperature": arguments.temperature}
+    for text in arguments.fields:
+        name, sign, value = text.partition("=")
+        try:
+            if not sign or not name:
+                raise ValueError
+            fields[name] = json.loads(value)
+        except ValueError:
+            raise KoplError(f"--set: write FIELD=JSON, as max_tokens=200, not {text!r}") from None
+        if name in ("model", "messages", "n", "stream"):
+            raise KoplError(f"--set: the field {name} is not yours to set")
+    return ChatEndpoint(
+        arguments.endpoint, arguments.model, key=os.environ.get(arguments.key_from),
+        key_from=arguments.key_from, fields=fields, timeout=arguments.timeout,
+        retries=arguments.retries, workers=arguments.concurrency,
+    )  # fmt: skip
+
+
+def _filters(arguments: argparse.Namespace, **more: Any) -> Filters:
+    from generation.paraphrase.filters import Filters
+
+    if (confusing := getattr(arguments, "confusing", None)) is not None:
+        more["confusing"] = confusing
+    return Filters(distance=arguments.distance, names=arguments.names, **more)
+
+
+def _tell(report: Report) -> None:
+    print(f"kopl: {report}", file=sys.stderr)

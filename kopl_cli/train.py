@@ -1,0 +1,174 @@
+"""``kopl train``: generate questions, train a parser on them and score it.
+
+Without options: questions over the bundled knowledge base, a small network on two CPU cores in a
+few minutes, scored on held-out questions by executing its programs. On several devices:
+``torchrun --nproc-per-node N train.py …`` or ``accelerate launch train.py …``; from an installed
+package ``-m kopl train`` stands for ``train.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from kb import KnowledgeBase, load
+from kopl.example import read_examples
+from kopl_base.errors import KoplError
+from kopl_cli.ask import torch_is_needed
+from kopl_cli.eval import score
+from parsers.budget import Clock, Scoring, now
+from parsers.settings import (
+    Settings,
+    configs_folder,
+    find_config,
+    pairs_of,
+    read_settings,
+    shipped_configs,
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--config", metavar="NAME",
+        help=f"the settings: a shipped config ({', '.join(shipped_configs())}) or a YAML file of"
+        " one's own (default: the shipped config default)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting"
+    )
+    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with an unfinished run")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Read the settings, prepare the data, train, evaluate: 0, or 130 when a signal stopped it."""
+    if arguments.resume and arguments.config:
+        raise KoplError("--resume goes on with the settings of the run; leave out --config")
+    moment = now()
+    with torch_is_needed():
+        import torch
+
+        from kopl_cli import training_questions
+        from parsers import training
+        from parsers.checkpoint import lasting, load_own, read_run
+        from parsers.recombination import recombined
+        from parsers.world import World
+
+    begin = time.monotonic()
+    if arguments.resume:
+        folder = arguments.resume
+        settings = training.resumed(read_run(folder)[0], pairs_of(arguments.set))
+    else:
+        name = arguments.config
+        config = configs_folder() / "default.yaml" if name is None else find_config(name)
+        settings = read_settings(config, arguments.set)
+    # The run is to be found, and to go on, from any folder.
+    settings = settings.changed({"kb": lasting(settings.kb)})
+    torch.set_num_threads(settings.threads)
+    world = World.of(settings)
+    clock = Clock(world.device, settings.threads, training_questions.workers(settings), moment)
+    try:
+        if not arguments.resume:
+            training_questions.check(settings)
+            training.check(settings)
+        if arguments.resume:
+            kb = load_own(folder, settings.kb, "--set kb=KB")
+        else:
+            kb = load(settings.kb)
+        if not arguments.resume:
+            folder = world.first(lambda: free_folder(Path(settings.output)))
+            world.say(f"run: {folder}")
+            world.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
+            given = settings
+            settings = world.first(lambda: training_questions.make(kb, given, folder, clock))
+        train, valid = (
+            list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
+        )
+        after = scoring_of(folder, settings, len(valid))
+        valid = list(settings.training.choosing(valid))
+        if wanted := round(settings.training.recombined * len(train)):
+            longer = list(recombined(train, wanted, settings.seed))
+            world.say(f"recombined: {len(longer)} questions made of the training part")
+            train += longer
+        if arguments.resume:
+            trainer = training.go_on(folder, kb, train, valid, world, clock, after.cost, settings)
+        else:
+            trainer = training.begin(folder, settings, kb, train, valid, world, clock, after.cost)
+        finished = trainer.run()
+    finally:
+        world.close()
+    if finished and world.main:
+        print(_chosen(folder, settings, len(valid)))
+        after, told = trainer.scoring(after)
+        if told:
+            print(told, flush=True)
+        score(
+            folder, folder / "test.jsonl", kb=kb, brief=True, paper=settings.paper,
+            first=after.tested, fitted=after.fitted,
+            constrained=[way == "constrained" for way in _ways(settings)],
+        )  # fmt: skip
+        calibrate_for_asking(folder, kb, after.asking)
+        if pictures := [str(one) for one in pictures_of(folder) if settings.plots]:
+            print(f"pictures: {', '.join(pictures)}")
+        print(f"{time.monotonic() - begin:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
+        if trainer.stopped:
+            print(f"{trainer.stopped}; go on:")
+            print(f"  kopl train --resume {folder} --set training.minutes=0")
+    return 0 if finished else 130
+
+
+def _ways(settings: Settings) -> tuple[str, ...]:
+    """The kinds of decoding that a run is scored by."""
+    both = settings.decoding == "both"
+    return ("unconstrained", "constrained") if both else (settings.decoding,)
+
+
+def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
+    """What is predicted after a training, where there is time for all."""
+    from parsers.scoring_confidence import ASKING, MOST
+
+    try:
+        with open(folder / "test.jsonl", "rb") as file:
+            tested = sum(1 for _ in file)
+    except FileNotFoundError:
+        raise KoplError(
+            f"{folder / 'test.jsonl'}: there is no such file; put it back, or begin a new run"
+        ) from None
+    return Scoring(tested, min(MOST, validation), min(ASKING, validation), len(_ways(settings)))
+
+
+def calibrate_for_asking(folder: Path, kb: KnowledgeBase, most: int) -> None:
+    """Fit the temperature of what ``kopl ask`` does, which takes the best of a beam that runs."""
+    from parsers.parser import BEAMS, Parser
+    from parsers.report_runs import calibrate
+    from parsers.scoring_confidence import Decoding
+
+    calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), most)
+
+
+def pictures_of(folder: Path) -> list[Path]:
+    """The pictures of a run that are there."""
+    return [path for name in ("loss", "accuracy") if (path := folder / f"{name}.png").exists()]
+
+
+def free_folder(wanted: Path) -> Path:
+    """The folder, or with a number behind it when there is a run in it already."""
+    folder, number = wanted, 2
+    while folder.exists() and any(folder.iterdir()):
+        folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+    return folder
+
+
+def _chosen(folder: Path, settings: Settings, count: int) -> str:
+    """Which epoch is the best one, and by what it was chosen."""
+    from parsers.history import read_history, sources
+
+    history = read_history(folder)
+    best = max(history, key=lambda record: (record["validation"], record["epoch"]))
+    measure = "exact match" if settings.training.metric == "program" else "execution accuracy"
+    way = "constrained" if settings.decoding == "constrained" else "unconstrained"
+    return (
+        f"best epoch: {best['epoch']} of {settings.training.epochs}, by {measure} ({way}"
+        f" decoding)\n  on {count} questions of {sources(folder).valid}"
+    )

@@ -1,0 +1,189 @@
+"""The questions of a run: generated, split from a file, or the parts of a folder as published."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from kb import KnowledgeBase
+from kopl.example import Asked, Example, read_examples, read_questions, write_examples
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.stream import writing
+from kopl_base.wording import counted
+from parsers.budget import MAKING, TOLD, Clock, Making, cores
+from parsers.history import SOURCES, Sources
+from parsers.settings import Settings
+
+
+@dataclass(frozen=True)
+class Questions:
+    """The questions of a run by part, and what is to be said of them."""
+
+    train: Sequence[Example]
+    valid: Sequence[Example]
+    test: Sequence[Asked]
+    sources: Sources
+    remark: str = ""
+
+
+def check(settings: Settings) -> None:
+    """Raise ReadError where the file or folder of questions is not there, before any work."""
+    if settings.data and not Path(settings.data).exists():
+        raise ReadError(
+            "there is no such file or folder of questions; name it with --set data=PATH",
+            source=settings.data,
+        )
+
+
+def make(
+    kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None = None
+) -> Settings:
+    """Write the parts train, valid and test into a run and say where they come from.
+
+    Gives the settings, which say how many questions were generated: by the ``clock`` of the
+    command, they may be fewer, as many as a share of ``training.minutes`` is enough for.
+    Raises KoplError for questions that cannot be read, and for a part without any.
+    """
+    found, settings = _questions(kb, settings, folder, clock)
+    parts = {"train": found.train, "valid": found.valid, "test": found.test}
+    for name, part in parts.items():
+        if not part:  # before anything is written
+            total = sum(map(len, parts.values()))
+            raise KoplError(f"{total} questions are too few to split; the {name} part is empty")
+    purposes = {"train": "", "valid": _choosing(settings, len(found.valid)), "test": ": scored"}
+    for name, source in asdict(found.sources).items():
+        count = write_examples(folder / f"{name}.jsonl", parts[name])
+        print(f"{name}: {counted(count, 'question')} ({source}){purposes[name]}")
+    if found.remark:
+        print(found.remark)
+    with writing(folder / SOURCES) as file:
+        json.dump(asdict(found.sources), file, ensure_ascii=False)
+    return settings
+
+
+def _choosing(settings: Settings, count: int) -> str:
+    first = len(settings.training.choosing(range(count)))
+    return f": {'they' if first == count else f'the first {first}'} choose the best epoch"
+
+
+def _questions(
+    kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None
+) -> tuple[Questions, Settings]:
+    if settings.train:
+        return _of_files(settings), settings
+    if settings.data and Path(settings.data).is_dir():
+        return _of_folder(Path(settings.data), settings.seed), settings
+    if settings.data:
+        examples = list(read_examples(settings.data))
+        return _split(examples, settings.data, settings.seed), settings
+    examples = generated(kb, settings, folder, clock)
+    if len(examples) != settings.questions:
+        settings = settings.changed({"questions": len(examples)})
+    return _split(examples, "generated", settings.seed), settings
+
+
+def _split(examples: list[Example], source: str, seed: int) -> Questions:
+    from generation.splits import split
+
+    shares = Sources(*(f"{source}: {share}" for share in ("8 of 10", "1 of 10", "1 of 10")))
+    train, valid, test = split(examples, seed)
+    return Questions(train, valid, test, shares)
+
+
+def _of_files(settings: Settings) -> Questions:
+    test = list(read_questions(settings.test)) if settings.test else []
+    return _scored(
+        list(read_examples(settings.train)), list(read_examples(settings.valid)), test,
+        Sources(settings.train, settings.valid, settings.test),
+    )  # fmt: skip
+
+
+def _of_folder(folder: Path, seed: int) -> Questions:
+    """The parts of a folder; of a validation part that it lacks, a ninth of the training part."""
+    from generation.formats import parts_of
+    from generation.splits import split
+
+    files = parts_of(folder)
+    if files is None or "train" not in files:
+        raise ReadError(
+            "there is no file of training questions, such as train.json", source=str(folder)
+        )
+    sources = {part: ", ".join(map(str, own)) for part, own in files.items()}
+    train = list(_examples(files["train"]))
+    if "valid" in files:
+        valid = list(_examples(files["valid"]))
+    elif "test" in files:
+        train, valid = split(train, seed, (9, 1))
+        sources["valid"] = f"{sources['train']}: 1 of 10"
+    else:
+        return _split(train, sources["train"], seed)
+    test = [one for file in files.get("test", ()) for one in _asked(file)]
+    return _scored(
+        train, valid, test, Sources(sources["train"], sources["valid"], sources.get("test", ""))
+    )
+
+
+def _scored(
+    train: list[Example], valid: list[Example], test: list[Asked], given: Sources
+) -> Questions:
+    """The questions of given parts; the validation part is scored where no other has answers."""
+    if any(one.program is not None or one.answer is not None for one in test):
+        return Questions(train, valid, test, given)
+    told = Sources(given.train, given.valid, given.valid)
+    why = f"{given.test} has no answers" if test else "no test questions are set"
+    remark = f"{why}: the validation questions are scored, which choose the best epoch, too"
+    return Questions(train, valid, valid, told, remark)
+
+
+def _examples(files: Iterable[Path]) -> Iterable[Example]:
+    from generation.formats import open_examples
+
+    for file in files:
+        yield from open_examples(file)
+
+
+def _asked(file: Path) -> Iterable[Asked]:
+    from generation.formats import form_of, open_examples
+
+    return read_questions(file) if form_of(file) == "json" else open_examples(file)
+
+
+def workers(settings: Settings) -> int:
+    """How many processes make the questions."""
+    from generation.blocks import SIZE
+
+    return min(cores(), 1 + settings.questions // (2 * SIZE))
+
+
+def generated(
+    kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None = None
+) -> list[Example]:
+    """New questions over the knowledge base, made by all cores; as many as there is time for."""
+    from generation.blocks import SIZE, Options
+    from generation.run import Plan, run
+    from generation.workers import Block
+
+    # Parsers learn programs: no queries are needed, and not the deepest questions.
+    options = Options(levels=7, sparql=False)
+    plan = Plan(settings.kb, settings.questions, settings.seed, options)
+    made = folder / "questions.jsonl"
+    begin = time.monotonic()
+    limit = settings.training.minutes * 60 if clock else 0.0
+    share = MAKING * limit - clock.seconds() if clock else 0.0
+    count = workers(settings)
+    making = Making(
+        settings.questions, SIZE, count, limit, share, lambda text: print(text, flush=True)
+    )
+
+    def wanted(kept: int, block: Block) -> int:
+        return making(kept, block.seconds, block.prepared)
+
+    run(plan, made, workers=count, kb=kb, wanted=wanted)
+    if (seconds := time.monotonic() - begin) >= TOLD:
+        print(f"questions made in {seconds:.0f} s", flush=True)
+    examples = list(read_examples(made))
+    made.unlink()
+    return examples
