@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from kopl.cli import main
+from kopl_cli import main
 from tests.frozen.cases import CASES, Case
 
 HERE = Path(__file__).parent
