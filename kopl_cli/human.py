@@ -1,4 +1,4 @@
-"""``python -m parsers.human FILE -o OUT``: from questions with query graphs to examples."""
+"""``python -m kopl_cli.human FILE -o OUT``: from questions with query graphs to examples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
+from generation.human.convert import Conversion, ConversionCounts, convert
+from generation.human.records import PARTS, HumanQuestion, NotConverted, read_questions
+from generation.human.schema import Schema, vocabulary
 from kb import KnowledgeBase, write_kqapro, write_lines, write_snapshot
 from kopl.example import Example
 from kopl.traits import asking
@@ -18,11 +21,6 @@ from kopl_base.progress import ProgressBar
 from kopl_base.stream import writing
 from kopl_base.tables import print_table
 from kopl_base.wording import counted
-from parsers.human.convert import Conversion, convert
-from parsers.human.records import PARTS, HumanQuestion, NotConverted, read_questions
-from parsers.human.report import Report
-from parsers.human.schema import Schema
-from parsers.human.vocabulary import vocabulary
 
 _KB_WRITERS: dict[str, Callable[[KnowledgeBase, str], object]] = {
     ".json": write_kqapro,
@@ -60,7 +58,7 @@ def conversions(
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="python -m parsers.human",
+        prog="python -m kopl_cli.human",
         description="Convert questions with simplified query graphs to examples with programs.",
     )
     parser.add_argument("file", metavar="FILE", help="JSON lines with question, target and graph")
@@ -82,7 +80,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(arguments)
     except KoplError as error:
-        print(f"python -m parsers.human: {error}", file=sys.stderr)
+        print(f"python -m kopl_cli.human: {error}", file=sys.stderr)
         return 1
 
 
@@ -98,7 +96,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if not questions:
         raise KoplError(f"{arguments.file}: there are no questions in it")
     schema = Schema.of(questions)
-    report = Report()
+    report = ConversionCounts()
     with ExitStack() as stack:
         output = stack.enter_context(writing(arguments.output))
         rejected = stack.enter_context(writing(arguments.rejected)) if arguments.rejected else None
@@ -130,3 +128,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if reasons := list(report.reason_rows()):
         print_table(("not converted because", *report.tags), reasons)
     return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

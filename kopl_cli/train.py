@@ -49,10 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     with torch_is_needed():
         import torch
 
+        from generation.recombination import recombined
         from kopl_cli import training_questions
         from parsers import training
         from parsers.checkpoint import lasting, load_own, read_run
-        from parsers.recombination import recombined
         from parsers.world import World
 
     begin = time.monotonic()

@@ -148,7 +148,7 @@ class TrainingSettings(_Checked):
     that a pretrained model does not bring (0: the same). ``decay`` says what weight decay falls on:
     all parameters, or only matrices, which spares biases and norms. ``recombined``: so many
     questions for each one of the training part are made of two or three others, to learn longer
-    programs (`parsers.recombination`). ``validation`` counts the questions that choose the best
+    programs (`generation.recombination`). ``validation`` counts the questions that choose the best
     epoch, the first of their part (0: all). ``metric`` chooses it: by answers, or by programs that
     are the same up to order (for a knowledge base that states too little to answer). ``precision``:
     tf32 and bfloat16 are quicker on devices that have them.

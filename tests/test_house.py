@@ -30,7 +30,6 @@ BELOW: dict[str, set[str]] = {
 UPWARD = {
     # What Python runs for `python -m PACKAGE`: the command line under the name of a package.
     ("kopl.__main__", "kopl_cli"),
-    ("parsers.human.__main__", "kopl_cli"),
 }
 
 # Modules that import each other, directly or through others.

@@ -11,7 +11,7 @@ from kopl.example import read_examples
 
 MINUTES = 30
 EPOCHS = 9
-# New questions for each one of the training part, made of these alone (parsers.recombination).
+# New questions for each one of the training part, made of these alone (generation.recombination).
 RECOMBINED = 1.0
 
 

@@ -1,8 +1,8 @@
 """Questions that people wrote: exact match over a whole tenth of them, unconverted ones wrong.
 
-Their graphs are converted by `parsers.human`; its fixed split says which tenth tests. Of the other
-part a fixed slice is for validation. There is no knowledge base to run the programs on, so the best
-epoch is the one whose programs match most often (`metric` in configs/human.yaml).
+Their graphs are converted by `generation.human`; its fixed split says which tenth tests. Of the
+other part a fixed slice is for validation. There is no knowledge base to run the programs on, so
+the best epoch is the one whose programs match most often (`metric` in configs/human.yaml).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 
 from benchmarks.parsing.series import ROOT, Done, Series, StepError, history_of
 from benchmarks.parsing.tables import Section, interval, table
+from generation.human.records import HumanQuestion, read_questions
 from kopl.example import Example, read_examples, read_objects, write_examples
 from kopl.text import read
-from parsers.human.records import HumanQuestion, read_questions
 from parsers.matching import exact_match
 from parsers.scoring_statistics import DIFFERENCE_INTERVAL, Difference, Share
 
@@ -117,7 +117,7 @@ def _convert(series: Series, file: Path) -> tuple[Done, Path]:
     """The examples of a file, and the knowledge base of the names that occur in it."""
     folder = series.output / "human"
     names, product = folder / "names.koplkb", folder / "examples.jsonl"
-    command = [sys.executable, "-m", "parsers.human", str(file.resolve()), "-o", str(product)]
+    command = [sys.executable, "-m", "kopl_cli.human", str(file.resolve()), "-o", str(product)]
     done = series.step("human/examples", [*command, "--kb-out", str(names)], product)
     return done, names
 

@@ -16,10 +16,10 @@ from benchmarks.parsing.halves import Half, HalvesError, check_apart, halves, re
 from benchmarks.parsing.human import by_source, is_validation, matches
 from benchmarks.parsing.series import Series, StepError
 from benchmarks.parsing.tables import Section, Spread, each, percents, table, workload
+from generation.human.records import HumanQuestion
 from kb import Builder, KnowledgeBase, Quantity, Year, load
 from kopl.example import Example, write_examples
 from kopl.text import read
-from parsers.human.records import HumanQuestion
 
 ROOT = Path(__file__).parents[2]
 

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kopl.example import Example
-from kopl.program import post_order
-from kopl.text import read
-from kopl.typecheck import check
-from parsers.recombination import (
+from generation.recombination import (
     Description,
     counted,
     descriptions,
@@ -16,6 +12,10 @@ from parsers.recombination import (
     recombined,
     substituted,
 )
+from kopl.example import Example
+from kopl.program import post_order
+from kopl.text import read
+from kopl.typecheck import check
 
 CAPITAL = Example(
     "What is the capital of Norway?",

@@ -14,8 +14,8 @@ from collections.abc import Iterable
 
 from rapidfuzz import fuzz
 
-from parsers.human.records import INSTANCE_OF, Clause, HumanQuestion, NotConverted, is_variable
-from parsers.human.schema import Schema
+from generation.human.records import INSTANCE_OF, Clause, HumanQuestion, NotConverted, is_variable
+from generation.human.schema import Schema
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")

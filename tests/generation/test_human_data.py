@@ -12,6 +12,17 @@ from typing import Any
 
 import pytest
 
+from generation.human import (
+    Conversion,
+    HumanQuestion,
+    NotConverted,
+    Schema,
+    convert,
+    read_questions,
+)
+from generation.human.convert import ConversionCounts
+from generation.human.records import from_json, is_variable
+from generation.human.schema import vocabulary
 from kb import Builder, KnowledgeBase
 from kopl.executor import Executor
 from kopl.functions import FILTER_CONCEPT, FIND, RELATE
@@ -19,10 +30,6 @@ from kopl.program import Call, post_order
 from kopl.text import read
 from kopl.typecheck import check
 from kopl_cli.human import conversions
-from parsers.human import Conversion, HumanQuestion, NotConverted, Schema, convert, read_questions
-from parsers.human.records import from_json, is_variable
-from parsers.human.report import Report
-from parsers.human.vocabulary import vocabulary
 from parsers.matching import exact_match
 from parsers.target import Actions
 
@@ -54,7 +61,7 @@ def converted(questions: list[HumanQuestion], schema: Schema) -> Converted:
 
 def test_shares(converted: Converted) -> None:
     """The figures of docs/human-questions.md."""
-    report = Report()
+    report = ConversionCounts()
     for question, result in converted:
         report.add(question, result)
     assert report.questions["all", "all"] == 16183

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from generation.human import Schema, part_of, vocabulary
+from generation.human.convert import ConversionCounts
+from generation.human.records import from_json
 from kb import KnowledgeBase, load
 from kopl.example import read_examples
 from kopl_cli.human import main
-from parsers.human import Schema, part_of, vocabulary
-from parsers.human.records import from_json
-from parsers.human.report import Report
 from parsers.target import Actions
 
 from .human_graphs import CASES, PROOF, lines, write
@@ -114,7 +114,7 @@ def test_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:
     for seed in ("0", "1"):
         out, names = tmp_path / f"{seed}.jsonl", tmp_path / f"{seed}.koplkb"
         subprocess.run(
-            [sys.executable, "-m", "parsers.human", path, "-o", out, "--kb-out", names],
+            [sys.executable, "-m", "kopl_cli.human", path, "-o", out, "--kb-out", names],
             check=True, capture_output=True, env={"PYTHONHASHSEED": seed, "PATH": ""},
         )  # fmt: skip
         made.add((out.read_bytes(), names.read_bytes()))
@@ -140,7 +140,7 @@ def test_errors(
     out = tmp_path / "o.jsonl"
     assert main([str(tmp_path / name), "-o", str(out), *options]) == 1
     error = capsys.readouterr().err
-    assert message in error and error.startswith("python -m parsers.human: ")
+    assert message in error and error.startswith("python -m kopl_cli.human: ")
     assert not out.exists()
 
 
@@ -155,4 +155,4 @@ def test_no_file_is_written_twice(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_shares_of_nothing() -> None:
-    assert list(Report().rows()) == []
+    assert list(ConversionCounts().rows()) == []

@@ -1,9 +1,8 @@
 """Questions that people wrote, with simplified query graphs, as questions with programs."""
 
-from parsers.human.convert import Conversion, convert
-from parsers.human.records import HumanQuestion, NotConverted, part_of, read_questions
-from parsers.human.schema import Schema
-from parsers.human.vocabulary import vocabulary
+from generation.human.convert import Conversion, convert
+from generation.human.records import HumanQuestion, NotConverted, part_of, read_questions
+from generation.human.schema import Schema, vocabulary
 
 __all__ = [
     "Conversion",

@@ -3,6 +3,12 @@
 The graphs write both alike. Their places tell: a variable for an entity at the tail is proof of a
 relation; a variable for a value, or a value that a yes-no question asks about, is proof of a key.
 What is seen only with names and values at the tail is looked up in `RELATIONS` and `KEYS`.
+
+A parser that may only write what exists needs a knowledge base for its relations, keys, qualifier
+keys and concepts, and for the names that questions are linked to: `vocabulary` has all that occur
+in the graphs (of all parts, the unreadable ones left out), and states nothing about anything: every
+fact is one of a single node that stands for every variable. So no answer can be read off it, and
+executing programs on it means nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +17,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from parsers.human.records import (
+from generation.human.records import (
     INSTANCE_OF,
     TRUTH,
     VALUE,
@@ -19,6 +25,7 @@ from parsers.human.records import (
     NotConverted,
     is_variable,
 )
+from kb import Builder, KnowledgeBase
 
 
 def _names(text: str) -> frozenset[str]:
@@ -56,6 +63,9 @@ KEYS = _names(
     transliteration"""
 )
 
+
+# The name of the node that has all facts; no question holds it.
+ANYTHING = "?e"
 
 # Two sets of names are of one type when they share so much of the smaller one.
 ALIKE = 0.1
@@ -132,3 +142,48 @@ def _likely(names: frozenset[str], places: Iterable[set[str]]) -> frozenset[str]
     alike = [there for there in places
              if len(names & there) >= ALIKE * min(len(names), len(there))]  # fmt: skip
     return names.union(*alike)
+
+
+def vocabulary(questions: Iterable[HumanQuestion], schema: Schema) -> KnowledgeBase:
+    """The knowledge base of all names, relations, keys, concepts and values of the graphs.
+
+    A name of several things is one entity, as the graphs do not tell them apart; a name that is a
+    concept anywhere is a concept. Ids are names. A value asked for is the string "?". The same
+    questions in another order give the same knowledge base. A predicate that is neither relation
+    nor key for the schema is left out.
+    """
+    concepts: set[str] = set()
+    names: set[str] = set()
+    facts: set[tuple[str, str, tuple[str, str] | None]] = set()
+    for question in questions:
+        for clause in question.clauses:
+            if clause.predicate == INSTANCE_OF:
+                concepts.add(clause.tail)
+                continue
+            names.add(clause.head)
+            relates = clause.predicate in schema.relations
+            if not relates and clause.predicate not in schema.keys:
+                continue
+            tail = clause.tail
+            if relates:
+                names.add(tail)
+            elif is_variable(tail):
+                tail = "?"
+            pair = clause.qualifier
+            if pair and is_variable(pair[1]):
+                pair = (pair[0], "?")
+            facts.add((clause.predicate, tail, pair))
+    builder = Builder()
+    for concept in sorted(concepts):
+        builder.add_concept(concept, concept)
+    for name in sorted(name for name in names - concepts if not is_variable(name)):
+        builder.add_entity(name, name)
+    builder.add_entity(ANYTHING, ANYTHING)
+    for predicate, tail, pair in sorted(facts, key=lambda fact: (*fact[:2], fact[2] or ())):
+        qualifiers = {pair[0]: pair[1]} if pair else None
+        if predicate in schema.relations:
+            node = ANYTHING if is_variable(tail) else tail
+            builder.add_fact(ANYTHING, predicate, node, qualifiers)
+        else:
+            builder.add_attribute(ANYTHING, predicate, tail, qualifiers)
+    return builder.build()

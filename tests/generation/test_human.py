@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generation.human import NotConverted, Schema, convert, part_of, read_questions
+from generation.human.records import TARGETS, HumanQuestion, from_json, is_variable
 from kopl.program import post_order
 from kopl.text import read
 from kopl.typecheck import is_well_typed
 from kopl_base.errors import ReadError
-from parsers.human import NotConverted, Schema, convert, part_of, read_questions
-from parsers.human.records import TARGETS, HumanQuestion, from_json, is_variable
 from parsers.matching import exact_match
 
 from .human_graphs import CASES, PROOF, lines, write

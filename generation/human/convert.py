@@ -10,16 +10,16 @@ differ in that order alone are equal for `parsers.matching`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from kopl import functions as f
-from kopl.program import Call
-from kopl.typecheck import check
-from parsers.human.records import (
+from generation.human.records import (
     COUNT,
     ENTITY,
     INSTANCE_OF,
+    PARTS,
     QUALIFIER_VALUE,
     TRUTH,
     VALUE,
@@ -28,11 +28,17 @@ from parsers.human.records import (
     NotConverted,
     is_variable,
 )
-from parsers.human.schema import Schema
-from parsers.human.wording import check_belongs, check_numbers, described_end, lost_clauses
+from generation.human.schema import Schema
+from generation.human.wording import check_belongs, check_numbers, described_end, lost_clauses
+from kopl import functions as f
+from kopl.program import Call
+from kopl.typecheck import check
 
 # No question says so much; a program of a longer chain could not be read again.
 MOST_CLAUSES = 40
+
+# All parts, and all source tags, in counts.
+ALL = "all"
 
 
 @dataclass(frozen=True)
@@ -245,3 +251,69 @@ class _Graph:
     def _no_variable(self, text: str) -> None:
         if is_variable(text):
             raise NotConverted("malformed graph", f"{text} stands where a value was expected")
+
+
+@dataclass
+class ConversionCounts:
+    """How many questions were converted, by part and source tag, and why the others were not.
+
+    It is filled by `add`.
+    """
+
+    questions: Counter[tuple[str, str]] = field(default_factory=Counter)  # (part, tag)
+    converted: Counter[tuple[str, str]] = field(default_factory=Counter)
+    restored: int = 0
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)  # (reason, tag)
+
+    def add(self, question: HumanQuestion, result: Conversion | NotConverted) -> None:
+        """Count one question; it counts under each of its tags."""
+        tags = (ALL, *sorted(set(question.sources)))
+        cells = [(part, tag) for part in (ALL, question.part) for tag in tags]
+        self.questions.update(cells)
+        if isinstance(result, NotConverted):
+            self.reasons.update((result.reason, tag) for tag in tags)
+        else:
+            self.converted.update(cells)
+            self.restored += bool(result.restored)
+
+    @property
+    def tags(self) -> list[str]:
+        """The source tags that occur, after `ALL`."""
+        return [ALL, *sorted({tag for _, tag in self.questions} - {ALL})]
+
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        """Rows of a table: part, source tag, questions, converted, share."""
+        for part in (ALL, *PARTS):
+            for tag in self.tags:
+                if count := self.questions[part, tag]:
+                    done = self.converted[part, tag]
+                    yield part, tag, str(count), str(done), f"{done / count:.2%}"
+
+    def reason_rows(self) -> Iterator[tuple[str, ...]]:
+        """Rows of a table: reason, then how many questions for every tag."""
+        for reason, _ in self._sorted_reasons():
+            yield reason, *(str(self.reasons[reason, tag]) for tag in self.tags)
+
+    def _sorted_reasons(self) -> list[tuple[str, int]]:
+        found = {reason: count for (reason, tag), count in self.reasons.items() if tag == ALL}
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+
+    def to_json(self) -> dict[str, Any]:
+        """All counts as one JSON object."""
+        return {
+            "parts": {
+                part: {
+                    tag: {
+                        "questions": self.questions[part, tag],
+                        "converted": self.converted[part, tag],
+                    }
+                    for tag in self.tags
+                }
+                for part in (ALL, *PARTS)
+            },
+            "restored": self.restored,
+            "reasons": {
+                reason: {tag: self.reasons[reason, tag] for tag in self.tags}
+                for reason, _ in self._sorted_reasons()
+            },
+        }
