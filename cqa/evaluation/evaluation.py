@@ -145,7 +145,7 @@ def evaluate(
 ) -> Evaluation:
     """What a reasoner reaches on queries of a graph with so many entities.
 
-    ``ties`` is one of `cqa.evaluation.metrics.TIES`; with ``compat="paper"`` the metrics are those
+    ``ties`` is one of `cqa.vocabularies.TIES`; with ``compat="paper"`` the metrics are those
     of the published programs, faults included, and ties are in the order of the entities' numbers.
     ``labels`` tells for each hard answer what it reduces to. Raises QueryError, with the number of
     the query, for what the reasoner cannot answer and for scores that are none.

@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from cqa.errors import QueryError
+from cqa.vocabularies import TIES
 from kb.arrays import Ids
 
-TIES = ("realistic", "optimistic", "pessimistic")
 COMPAT = (None, "paper")
 HITS = (1, 3, 10)
 

@@ -14,10 +14,9 @@ from cqa.errors import QueryError
 from cqa.evaluation.evaluation import Evaluation, Part, TypeResult, mean
 from cqa.evaluation.metrics import HITS
 from cqa.evaluation.published import PUBLISHED, Column, Row
+from cqa.vocabularies import ROWS, TABLE_FORMATS
 from kopl_base.tables import escaped
 
-BY = ("type", "group", "hardness")
-FORMATS = ("text", "csv", "markdown")
 ALL = "all"
 
 _PLAIN = ("mrr", *(f"hit@{bound}" for bound in HITS))
@@ -118,8 +117,8 @@ def title(metric: str) -> str:
 
 def check_table(by: str, metrics: Sequence[str] | None, published: str | None) -> None:
     """Raise QueryError for options of `tabulate` that do not exist or do not go together."""
-    if by not in BY:
-        raise QueryError(f"there is no table by {by!r}; choose of {', '.join(BY)}")
+    if by not in ROWS:
+        raise QueryError(f"there is no table by {by!r}; choose of {', '.join(ROWS)}")
     for metric in metrics or ():
         if metric not in METRICS:
             raise QueryError(f"there is no metric {metric!r}; choose of {', '.join(METRICS)}")
@@ -290,8 +289,10 @@ def write(table: Table, format: str = "text") -> str:
         writer.writerow(map(escaped, table.headings))
         writer.writerows([escaped(_cell(cell, 4)) for cell in row] for row in table.rows)
         return file.getvalue()
-    if format not in FORMATS:
-        raise QueryError(f"there is no format {format!r} of tables; choose of {', '.join(FORMATS)}")
+    if format not in TABLE_FORMATS:
+        raise QueryError(
+            f"there is no format {format!r} of tables; choose of {', '.join(TABLE_FORMATS)}"
+        )
     cells = [list(table.headings)]
     cells += [[_cell(cell, 2) for cell in row] for row in table.rows]
     right = [

@@ -26,12 +26,10 @@ from cqa.query import Query
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind, Sample
 from cqa.types.tree import Tree
+from cqa.vocabularies import INPUT_FORMATS, SAMPLE_FORMATS
 from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_base.packages import arrow_packages
 
-FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
-# What is read; the last one is not written.
-INPUT_FORMATS = (*FORMATS, "query2box")
 SPLITS = ("train", "valid", "test")
 PICKLES = (".pkl", ".pickle")
 
@@ -50,8 +48,8 @@ def is_folder(path: Path, format: str) -> bool:
 
 def check_target(path: Path, format: str, split: str) -> None:
     """Raise KoplError before any work for what cannot be written at its end."""
-    if format not in FORMATS:
-        raise KoplError(f"there is no format {format!r}; give one of {', '.join(FORMATS)}")
+    if format not in SAMPLE_FORMATS:
+        raise KoplError(f"there is no format {format!r}; give one of {', '.join(SAMPLE_FORMATS)}")
     if format == "parquet":
         arrow_packages()
     if format == "efo1" and split == "train":
@@ -182,6 +180,6 @@ def format_of(path: Path | str, split: str = "test") -> str:
     if any((path / "data").glob("*.parquet")):
         return "parquet"
     raise ReadError(
-        f"holds no queries of {split} in a format known here ({', '.join(FORMATS)})",
+        f"holds no queries of {split} in a format known here ({', '.join(SAMPLE_FORMATS)})",
         source=str(path),
     )

@@ -12,11 +12,12 @@ from cqa.hardness.hardness import Hardness, Labels
 from cqa.hardness.reductions import TRIVIAL, Reduction, shown_name
 from cqa.sampling.sample import Sample
 from cqa.types.registry import betae_types
+from cqa.vocabularies import NO_ANSWER
 from kopl_base.errors import KoplError
 from kopl_base.progress import ProgressBar
 from kopl_base.tables import escaped
 
-ITSELF, NO_ANSWER = "itself", "no answer"
+ITSELF = "itself"
 
 # So many queries are looked at together.
 TOGETHER = 1 << 14

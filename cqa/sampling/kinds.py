@@ -15,8 +15,9 @@ from cqa.sampling.steps import check_type
 from cqa.sampling.trees import TreeSampler
 from cqa.types.efok_text import read_formula, write_formula
 from cqa.types.normal import to_form
-from cqa.types.registry import FAMILIES, SPACES, GraphType, TreeType, by_id, by_name, types
+from cqa.types.registry import GraphType, TreeType, by_id, by_name, types
 from cqa.types.tree import Tree
+from cqa.vocabularies import FAMILIES, SPACES
 from kopl_base.stream import read_text
 
 Sampler = TreeSampler | GraphSampler

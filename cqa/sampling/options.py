@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from cqa.vocabularies import DRAWS, NEGATIONS, RELATIONS
 from kopl_base.errors import KoplError
-
-DRAWS = ("efo1", "betae")
-RELATIONS = ("uniform", "onward", "links")
-NEGATIONS = ("answers", "assignments")
 
 # Queries of several free variables have at most so many answers for each hard one that they may
 # have: EFOk-CQA's program, too, draws on above three times that.

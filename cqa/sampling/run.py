@@ -144,8 +144,8 @@ def run(
 ) -> Report:
     """Sample the queries of a plan into a file or folder.
 
-    ``format`` is one of `cqa.formats.samples.FORMATS`, else the name's ending says it. ``name`` is
-    the graph's, for the data card. The blocks are made by so many ``workers`` on this machine.
+    ``format`` is one of `cqa.vocabularies.SAMPLE_FORMATS`, else the name's ending says it. ``name``
+    is the graph's, for the data card. The blocks are made by so many ``workers`` on this machine.
     ``until`` is a time (of `time.monotonic`) at which the run ends: the file has what there is
     then, and ``resume`` goes on.
 

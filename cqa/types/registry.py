@@ -23,9 +23,7 @@ from cqa.types.efok_text import write_formula as write_graph
 from cqa.types.normal import binary, to_form
 from cqa.types.shape import topology
 from cqa.types.tree import Tree, read_formula
-
-FAMILIES = ("efo1", "efok", "betae")
-SPACES = ("complete", "paper")
+from cqa.vocabularies import FAMILIES, SPACES
 
 # A space of more graphs than this is not listed.
 MOST_GRAPHS = 500_000

@@ -7,14 +7,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cqa.vocabularies import BALANCED
 from kopl_base.errors import KoplError
 from kopl_cli.common import positive, workers
 
 if TYPE_CHECKING:
     from cqa.graphs.graph import Graph
-
-# Listed here, as reading the arguments must not load what computes.
-NAMES = ("fb15k237+", "nell995+", "icews18+", "own")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " about.json, which tells what is in it."
     )
     parser.add_argument(
-        "name", choices=NAMES,
+        "name", choices=BALANCED,
         help="the published benchmarks by their graph (icews18+ is split by time), or own",
     )  # fmt: skip
     parser.add_argument("--graph", required=True, metavar="DIR", help="a graph's file or folder")

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
+from cqa.vocabularies import INPUT_FORMATS, PUBLISHED_RESULTS, ROWS, TABLE_FORMATS, TIES
 from kopl_base.errors import KoplError
 from kopl_cli.common import positive
 from kopl_cli.cqa.answer import add_graph, open_graph
@@ -21,13 +22,6 @@ if TYPE_CHECKING:
     from cqa.evaluation.reasoner import Reasoner
     from cqa.graphs.graph import Graph
     from cqa.sampling.sample import Sample
-
-# Listed here, as reading the arguments must not load what computes.
-TIES = ("realistic", "optimistic", "pessimistic")
-BY = ("type", "group", "hardness")
-FORMATS = ("text", "csv", "markdown", "json")
-INPUT_FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet", "query2box")
-PUBLISHED = ("efo1-qa", "efok-cqa", "fb15k-237", "fb15k-237+", "nell995+", "icews18+")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table = parser.add_argument_group("the report")
     table.add_argument(
         "--by",
-        choices=BY,
+        choices=ROWS,
         default="group",
         help="a row for each type; for each group (default: anchors and depth, or constants,"
         " existential variables and topology); or for each simpler type that answers reduce to",
@@ -95,9 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="reports of other runs (of --format json), to stand beside this one",
     )
     table.add_argument(
-        "--published", choices=PUBLISHED, help="published results, to stand beside (percent)"
+        "--published",
+        choices=PUBLISHED_RESULTS,
+        help="published results, to stand beside (percent)",
     )
-    table.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    table.add_argument(
+        "--format", choices=(*TABLE_FORMATS, "json"), default="text", help="default: text"
+    )
     table.add_argument("-o", "--output", metavar="FILE", help="write the report to this file")
 
 

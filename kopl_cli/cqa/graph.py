@@ -6,10 +6,8 @@ import argparse
 import sys
 from typing import Any
 
+from cqa.vocabularies import GRAPH_FORMATS
 from kopl_base.errors import KoplError
-
-# Listed here, as reading the arguments must not load the readers.
-FORMATS = ("saved", "betae", "openke", "temporal", "tsv", "numpy")
 
 # The options that only a knowledge base has a use for, and what they are when not given.
 _FOR_KB: dict[str, Any] = {
@@ -32,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     source.add_argument("--graph", metavar="DIR", help="a folder or file of a graph")
     parser.add_argument("-o", "--output", required=True, metavar="DIR", help="the new folder")
     parser.add_argument(
-        "--format", choices=FORMATS, help="the form of --graph (default: found by what is there)"
+        "--format",
+        choices=GRAPH_FORMATS,
+        help="the form of --graph (default: found by what is there)",
     )
     kb = parser.add_argument_group("for --kb")
     kb.add_argument(

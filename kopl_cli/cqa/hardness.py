@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cqa.vocabularies import INPUT_FORMATS, NO_ANSWER, PUBLISHED_SHARES
 from kopl_base.errors import KoplError
 from kopl_cli.cqa.answer import add_graph, open_graph
 
@@ -19,11 +20,7 @@ if TYPE_CHECKING:
     from cqa.hardness.report import Report
     from cqa.sampling.sample import Sample
 
-# Listed here, as reading the arguments must not load what computes.
 REPORTS = ("text", "csv", "png")
-INPUT_FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet", "query2box")
-PUBLISHED = ("fb15k-237", "nell995")
-NO_ANSWER = "no answer"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--easy", action="store_true", help="count easy answers, too")
     parser.add_argument("--report", choices=REPORTS, default="text", help="default: text")
-    parser.add_argument("--published", choices=PUBLISHED,
+    parser.add_argument("--published", choices=PUBLISHED_SHARES,
                         help="show the published shares of a graph, too: of BetaE's test queries,"
                         " with --compat paper")  # fmt: skip
     parser.add_argument("-o", "--output", metavar="FILE",

@@ -8,17 +8,13 @@ import sys
 import time
 from typing import TYPE_CHECKING
 
+from cqa.vocabularies import DRAWS, NEGATIONS, RELATIONS, SAMPLE_FORMATS
 from kopl_base.errors import KoplError
 
 if TYPE_CHECKING:
     from cqa.graphs.graph import Graph
     from cqa.sampling.options import Options
     from cqa.sampling.run import Plan
-
-# Listed here, as reading the arguments must not import what does the work.
-FORMATS = ("jsonl", "betae", "efo1", "efok", "parquet")
-DRAWS = ("efo1", "betae")
-RELATIONS = ("uniform", "onward", "links")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +42,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", required=True, metavar="FILE",
                         help="file or folder to write; '-' prints JSON lines")  # fmt: skip
-    parser.add_argument("--format", choices=FORMATS, help="default: by the file's name, else jsonl")
+    parser.add_argument(
+        "--format", choices=SAMPLE_FORMATS, help="default: by the file's name, else jsonl"
+    )
     parser.add_argument("--form", metavar="F", help="a form of operator trees, such as DNF+IU")
     parser.add_argument(
         "--minutes", type=minutes, metavar="M",
@@ -75,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " three times the hard ones for several free variables)",
     )  # fmt: skip
     group.add_argument(
-        "--negations", choices=("answers", "assignments"),
+        "--negations", choices=NEGATIONS,
         help="what each negation must remove (default: answers for operator trees, assignments of"
         " the variables for query graphs)",
     )  # fmt: skip

@@ -8,15 +8,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from cqa.vocabularies import FAMILIES, SPACES
 from kopl_base.errors import KoplError
 
 if TYPE_CHECKING:
     from cqa.types.efok import Limits
     from cqa.types.registry import GraphType, TreeType
     from cqa.types.tree import Tree
-
-# Listed here, as reading the arguments must not build the types.
-FAMILIES = ("efo1", "efok", "betae")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     graphs = parser.add_argument_group("for query graphs (efok)")
     graphs.add_argument(
         "--space",
-        choices=("complete", "paper"),
+        choices=SPACES,
         help="every graph once (default), or the published list",
     )
     graphs.add_argument(

@@ -9,22 +9,19 @@ from pathlib import Path
 
 import pytest
 
-from cqa.evaluation import metrics
-from cqa.evaluation import tables as evaluation_tables
+from cqa import vocabularies
+from cqa.balanced.benchmarks import BENCHMARKS
 from cqa.evaluation.files import read_evaluation
 from cqa.evaluation.published import PUBLISHED
-from cqa.formats import samples as formats
 from cqa.formats.samples import write_samples
+from cqa.graphs import readers
 from cqa.graphs.graph import Graph
 from cqa.hardness import report as hardness_report
 from cqa.sampling.sample import Sample
 from cqa.types.betae import BETAE
 from kopl_base.errors import KoplError
 from kopl_cli.cqa import evaluate as command_evaluate
-from kopl_cli.cqa import hardness as command_hardness
-from tests.cqa.small_benchmark import (
-    run,
-)
+from tests.cqa.small_benchmark import run
 
 
 @pytest.fixture(scope="module")
@@ -174,11 +171,8 @@ def test_queries_of_another_graph_are_told(folder: Path, tmp_path: Path) -> None
             str(folder / "queries.jsonl"), "--reasoner", "exact")  # fmt: skip
 
 
-def test_the_options_are_those_of_the_modules() -> None:
-    assert command_evaluate.TIES == metrics.TIES
-    assert command_evaluate.BY == evaluation_tables.BY
-    assert set(command_evaluate.FORMATS) == {*evaluation_tables.FORMATS, "json"}
-    assert tuple(PUBLISHED) == command_evaluate.PUBLISHED
-    assert command_evaluate.INPUT_FORMATS == formats.INPUT_FORMATS
-    assert command_hardness.INPUT_FORMATS == formats.INPUT_FORMATS
-    assert command_hardness.NO_ANSWER == hardness_report.NO_ANSWER
+def test_every_word_of_an_option_stands_for_something() -> None:
+    assert tuple(PUBLISHED) == vocabularies.PUBLISHED_RESULTS
+    assert tuple(hardness_report.PUBLISHED) == vocabularies.PUBLISHED_SHARES
+    assert tuple(readers.FORMATS) == vocabularies.GRAPH_FORMATS
+    assert (*BENCHMARKS, "own") == vocabularies.BALANCED

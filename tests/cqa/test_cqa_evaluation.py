@@ -12,7 +12,6 @@ import pytest
 from cqa.errors import QueryError
 from cqa.evaluation.evaluation import Evaluation, described, evaluate, limited, mean, reductions
 from cqa.evaluation.files import from_json, read_evaluation, to_json, write_evaluation
-from cqa.evaluation.metrics import TIES
 from cqa.evaluation.reasoner import RandomReasoner, exact, observed
 from cqa.graphs.graph import Graph
 from cqa.query import Query
@@ -25,6 +24,7 @@ from cqa.types.normal import FORMS
 from cqa.types.registry import efo1_types
 from cqa.types.tree import Tree
 from cqa.types.tree import read_formula as read_tree
+from cqa.vocabularies import TIES
 from kopl_base.errors import KoplError, ReadError
 from tests.cqa.small_benchmark import (
     Fixed,

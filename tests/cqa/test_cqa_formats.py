@@ -17,7 +17,7 @@ from cqa.errors import QueryError
 from cqa.formats.betae import files
 from cqa.formats.efok import places
 from cqa.formats.json_lines import from_line
-from cqa.formats.samples import FORMATS, check_kind, read_samples, write_samples
+from cqa.formats.samples import check_kind, read_samples, write_samples
 from cqa.notation.trees import from_tree
 from cqa.sampling.kinds import kinds
 from cqa.sampling.options import Options, SamplingError
@@ -27,6 +27,7 @@ from cqa.types.efok_text import write_formula
 from cqa.types.grounded import from_json
 from cqa.types.registry import by_name
 from cqa.types.tree import Tree
+from cqa.vocabularies import SAMPLE_FORMATS
 from kopl_base.errors import KoplError, ReadError, WriteError
 from tests.cqa.brute import tree_set
 from tests.cqa.small_graph import ENTITIES, full, small_graph
@@ -195,7 +196,7 @@ def test_the_card_tells_the_origin(tmp_path: Path) -> None:
         assert row in card
 
 
-@pytest.mark.parametrize("format", FORMATS)
+@pytest.mark.parametrize("format", SAMPLE_FORMATS)
 def test_nothing_is_left_of_a_failed_write(format: str, tmp_path: Path) -> None:
     def samples() -> Iterator[Sample]:
         yield from sampled(("2i",), count=2)

@@ -15,7 +15,6 @@ from cqa.errors import QueryError
 from cqa.evaluation import joint_ranks
 from cqa.evaluation.joint_ranks import Order, at_most, before
 from cqa.evaluation.metrics import (
-    TIES,
     Metrics,
     check_ties,
     one_variable,
@@ -30,6 +29,7 @@ from cqa.evaluation.tuple_metrics import (
     several_variables,
     several_variables_published,
 )
+from cqa.vocabularies import TIES
 
 SHARES = {"optimistic": 0.0, "realistic": 0.5, "pessimistic": 1.0}
 NONE = np.empty(0, np.int32)

@@ -16,8 +16,9 @@ from cqa.types.efo1 import types as efo1_trees
 from cqa.types.efok import Limits, complete
 from cqa.types.efok_text import read_formula as read_graph
 from cqa.types.normal import FORMS, to_form
-from cqa.types.registry import FAMILIES, GraphType, TreeType, by_name, names_of_graph, types
+from cqa.types.registry import GraphType, TreeType, by_name, names_of_graph, types
 from cqa.types.tree import read_formula
+from cqa.vocabularies import FAMILIES
 from kopl_base.errors import KoplError
 from kopl_cli.cqa import types as command_types
 
