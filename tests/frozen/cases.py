@@ -18,6 +18,8 @@ DATA = Path(__file__).parents[1] / "data"
 class Case:
     """Commands without the leading ``kopl``; ``> FILE`` at the end takes what one prints.
 
+    ``<server>`` is the address of a server that plays a language model.
+
     All files that they write are recorded, or those that a pattern of ``files`` fits. ``needs``
     names packages without which the case is skipped, ``without`` packages that it hides. Where
     ``usage`` is set, argparse words a part of the record. ``rounded`` takes the last digits off
@@ -40,7 +42,7 @@ def _lines(text: str, **more: object) -> Case:
 
 COMMANDS = (
     "run", "translate", "sparql", "sparql query", "sparql properties", "sparql virtuoso",
-    "sparql serve", "compare", "kb", "kb info", "kb check", "kb search", "kb show", "kb convert",
+    "sparql virtuoso up", "sparql virtuoso down", "sparql serve", "compare", "kb", "kb info", "kb check", "kb search", "kb show", "kb convert",
     "kb export", "kb snapshot", "kb import", "functions", "generate", "lexicon", "lexicon init",
     "lexicon check", "stats", "split", "data", "data convert", "data check", "paraphrase",
     "paraphrase export", "paraphrase import", "paraphrase model", "train", "eval", "ask", "cqa",
@@ -107,10 +109,11 @@ def _training(model: str, language: str, sizes: str) -> Case:
         train {chosen}
         eval run --both --predictions greedy.jsonl
         eval run --beams 3 --json
+        eval run --execution-guided --html report.html --errors 3
         ask --run run --trace --top 3 'Which city is the capital of Arlen?'
         ask --run run --unconstrained --json 'What is the number of cities?'
         """,
-        files=("history.jsonl", "steps.jsonl", "settings.json", "greedy.jsonl"),
+        files=("history.jsonl", "steps.jsonl", "settings.json", "greedy.jsonl", "report.html"),
         needs=("torch", "safetensors"),
         rounded=True,
     )
@@ -131,6 +134,7 @@ CASES: Mapping[str, Case] = {
         generate --kb lands.jsonl -n 12 -s 4 -q --redundant --verify-all --format kqapro -o set.json
         generate --kb lands.jsonl -n 12 -s 5 -q --shares Count=50,Verify=50 -o shares.csv
         generate --kb lands.jsonl -n 6 -s 6 -q -o -
+        generate --kb lands.jsonl -n 12 -s 1 -q --shard 2/3 -o shard.jsonl
         """),
     "generate-bookshop": _lines(
         """
@@ -252,7 +256,10 @@ CASES: Mapping[str, Case] = {
         kb import --mapping bookshop.map.yaml -o bookshop.json
         kb check bookshop.json
         kb info bookshop.json
+        kb import --from table facts.csv facts.jsonl
         kb import --from table graph/train.txt graph.jsonl
+        kb import --from wikidata dump.json all.jsonl --skip-malformed
+        kb import --from wikidata dump.json some.json --limit 3 --languages nb,en --external-ids --skip-malformed
         """),
     "lexicon": _lines("""
         lexicon init lands.jsonl -o words.yaml
@@ -271,6 +278,11 @@ CASES: Mapping[str, Case] = {
         paraphrase import questions.jsonl anna.csv some.csv votes-dirk.csv votes-emil.csv votes-fred.csv -o kept.jsonl --rejected rejected.jsonl --judges 3 --different 1
         paraphrase import questions.jsonl anna.csv some.csv -o all.jsonl --judges 0 --names ignore --edit-distance 0.3
         paraphrase import questions.jsonl broken.jsonl -o none.jsonl
+        """),
+    "paraphrase-model": _lines("""
+        paraphrase model questions.jsonl -o one.jsonl --rejected left.jsonl --endpoint <server>/v1 --model m
+        paraphrase model questions.jsonl -o two.jsonl --endpoint <server>/v1 --model m -n 2 -s 3 --temperature 0 --concurrency 1 --set max_tokens=90 --names warn
+        paraphrase model questions.jsonl -o three.jsonl --endpoint <server>/v1 --model m --key-from NO_SUCH_KEY
         """),
     "cqa-types": _lines("""
         cqa types --family betae
@@ -363,7 +375,18 @@ CASES: Mapping[str, Case] = {
     "training-seq2seq": _training(
         "seq2seq",
         "kopl",
-        "seq2seq.name= seq2seq.hidden=32 seq2seq.layers=1 seq2seq.heads=2 seq2seq.vocabulary=400",
+        "seq2seq.name= seq2seq.hidden=32 seq2seq.layers=1 seq2seq.heads=2 seq2seq.vocabulary=400 seq2seq.longest=96",
+    ),
+    "training-generated": Case(
+        (
+            "train --set kb=lands.jsonl --set questions=60 --set seed=2 --set output=run --set threads=1"
+            " --set device=cpu --set plots=false --set epochs=1 --set recombined=0.5"
+            " --set pointer.embedding=16 --set pointer.hidden=16",
+            "train --resume run",
+        ),
+        files=("history.jsonl", "sources.json", "train.jsonl", "valid.jsonl", "test.jsonl"),
+        needs=("torch", "safetensors"),
+        rounded=True,
     ),
     "help": Case(("--help", *(f"{command} --help" for command in COMMANDS)), usage=True),
     "usage": _lines(

@@ -24,13 +24,14 @@ from unittest import mock
 
 from kopl_cli import main
 from tests.frozen.cases import CASES, Case
+from tests.frozen.chat import chat_server
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 RECORDS = HERE / "records"
 
 # How much of a line and of a file a record shows; the rest is there as a hash.
-SHOWN_CHARACTERS, SHOWN_LINES = 500, 100
+SHOWN_CHARACTERS, SHOWN_LINES = 500, 70
 
 # What differs between two runs of the same code. They apply to every record.
 PLACEHOLDERS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
@@ -43,7 +44,10 @@ PLACEHOLDERS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r'"ms": [\d.]+', '"ms": <milliseconds>'),
     # kopl compare: the fastest, the usual and the slowest program of an engine.
     (r"(?m)^((?:kopl|oxigraph|rdflib)\S*(?:\t\d+){3})(?:\t\d+\.\d+){3}$", r"\1\t<three times>"),
+    (r"kopl-toolkit \d+\.\d+\.\d+", "kopl-toolkit <version>"),
     (r"which is kept in \S+", "which is kept in <folder>"),
+    # Only said where it will take long.
+    (r"(?m)^scoring and calibrating: about \d+ s\n", ""),
     (r"(?m)\b\d+ s( in all|$)", r"<seconds> s\1"),
 )
 
@@ -58,11 +62,16 @@ def record_of(case: Case) -> str:
         folder = Path(name).resolve()
         given = _put_inputs(folder)
         with _in_folder(folder, cache):
-            for command in case.commands:
-                status, printed, told = _run(command, case)
-                parts.append(f"$ kopl {command}\n{printed}{told}[{status}]\n")
+            with chat_server() as (address, asked):
+                for command in case.commands:
+                    status, printed, told = _run(command.replace("<server>", address), case)
+                    parts.append(f"$ kopl {command}\n{printed}{told}[{status}]\n")
+            # Several requests are under way at a time, so that they come in any order.
+            requests = "".join(sorted(f"{json.dumps(request)}\n" for request in asked))
             parts += _files(folder, case, given)
-    return "\n".join(parts)
+            if asked:
+                parts.append(f"=== what the server was asked\n{_shown(requests.encode(), False)}")
+    return "\n".join(parts).replace(address, "<server>")
 
 
 @contextmanager
@@ -70,7 +79,7 @@ def _in_folder(folder: Path, cache: str) -> Iterator[None]:
     """Work there, with an environment that is the same everywhere."""
     before = Path.cwd()
     settings = {"KOPL_CACHE_DIR": cache, "COLUMNS": "100", "NO_COLOR": "1", "TZ": "UTC",
-                "OMP_NUM_THREADS": "1"}  # fmt: skip
+                "OMP_NUM_THREADS": "1", "KOPL_API_KEY": "a key"}  # fmt: skip
     os.chdir(folder)
     try:
         with mock.patch.dict(os.environ, settings):
