@@ -137,8 +137,10 @@ def _run(command: str, case: Case) -> tuple[int, str, str]:
 @contextmanager
 def _hidden(packages: tuple[str, ...]) -> Iterator[None]:
     """As if these packages were not installed."""
-    loaded = {name: sys.modules.get(name) for name in packages}
-    sys.modules.update(dict.fromkeys(packages))
+    # Their modules, too: one that was imported before is found without its package.
+    loaded = dict.fromkeys(packages)
+    loaded |= {n: m for n, m in sys.modules.items() if n.partition(".")[0] in packages}
+    sys.modules.update(dict.fromkeys(loaded))
     try:
         yield
     finally:
