@@ -48,6 +48,7 @@ PLACEHOLDERS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"which is kept in \S+", "which is kept in <folder>"),
     # Only said where it will take long.
     (r"(?m)^scoring and calibrating: about \d+ s\n", ""),
+    (r"(?m)^making [\d,]+ questions: about \d+ s more\n", ""),
     (r"(?m)\b\d+ s( in all|$)", r"<seconds> s\1"),
 )
 
