@@ -1,7 +1,8 @@
-"""Tables for people: on a terminal, in a pipe, and the cells of CSV files that they open."""
+"""Tables for people: on a terminal, in a pipe, as text, Markdown, and CSV that they open."""
 
 from __future__ import annotations
 
+import csv
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -66,3 +67,47 @@ def print_table(
 
 def _plain(cell: object) -> str:
     return str(cell).replace("\t", "\\t").replace("\n", "\\n").replace("\r", "\\r")
+
+
+def aligned(
+    rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None, gap: int = 2
+) -> list[str]:
+    """The lines of a table in columns; those of numbers, all but the first, go to the right.
+
+    >>> aligned([("type", "share"), ("2i", "0.5")])
+    ['type  share', '2i      0.5']
+    """
+    return [(" " * gap).join(row).rstrip() for row in _padded(rows, right)]
+
+
+def markdown(
+    headings: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[bool] | None = None
+) -> str:
+    """The text of a table in Markdown; columns go to the right as in `aligned`."""
+    cells = [[cell.replace("|", "\\|") for cell in row] for row in (headings, *rows)]
+    first, *others = _padded(cells, right)
+    sides = right or [at > 0 for at in range(len(headings))]
+    rule = [
+        "-" * max(2, len(cell) - 1) + ":" if side else "-" * max(3, len(cell))
+        for cell, side in zip(first, sides, strict=True)
+    ]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (first, rule, *others))
+
+
+def _padded(rows: Sequence[Sequence[str]], right: Sequence[bool] | None) -> list[list[str]]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    sides = right or [at > 0 for at in range(len(widths))]
+    return [
+        [
+            cell.rjust(width) if side else cell.ljust(width)
+            for cell, width, side in zip(row, widths, sides, strict=True)
+        ]
+        for row in rows
+    ]
+
+
+def write_csv(file: TextIO, headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Write a table as CSV; texts are escaped, so that no spreadsheet takes one for a formula."""
+    writer = csv.writer(file, lineterminator="\n")
+    for row in (headings, *rows):
+        writer.writerow([escaped(cell) if isinstance(cell, str) else cell for cell in row])

@@ -37,7 +37,6 @@ CIRCLES = [
     {"cqa.answering.core", "cqa.answering.walk"},
     {"cqa.formats.parquet", "cqa.formats.samples", "cqa.sampling.run"},
     {"cqa.hardness.join", "cqa.hardness.walk"},
-    {"cqa.hardness.plots", "cqa.hardness.report"},
     {
         "generation.asking",
         "generation.drawing",

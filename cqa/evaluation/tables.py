@@ -5,7 +5,6 @@ Several runs and published results stand side by side. Metrics are shown in perc
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +14,7 @@ from cqa.evaluation.evaluation import Evaluation, Part, TypeResult, mean
 from cqa.evaluation.metrics import HITS
 from cqa.evaluation.published import PUBLISHED, Column, Row
 from cqa.vocabularies import ROWS, TABLE_FORMATS
-from kopl_base.tables import escaped
+from kopl_base.tables import aligned, markdown, write_csv
 
 ALL = "all"
 
@@ -285,37 +284,20 @@ def write(table: Table, format: str = "text") -> str:
     """The text of a table: aligned columns, CSV (percentages with four places) or Markdown."""
     if format == "csv":
         file = io.StringIO()
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(map(escaped, table.headings))
-        writer.writerows([escaped(_cell(cell, 4)) for cell in row] for row in table.rows)
+        write_csv(file, table.headings, ([_cell(cell, 4) for cell in row] for row in table.rows))
         return file.getvalue()
     if format not in TABLE_FORMATS:
         raise QueryError(
             f"there is no format {format!r} of tables; choose of {', '.join(TABLE_FORMATS)}"
         )
-    cells = [list(table.headings)]
-    cells += [[_cell(cell, 2) for cell in row] for row in table.rows]
+    cells = [[_cell(cell, 2) for cell in row] for row in table.rows]
     right = [
         any(isinstance(row[at], float | int) for row in table.rows)
         for at in range(len(table.headings))
     ]
     if format == "markdown":
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in cells]
-    widths = [max(len(row[at]) for row in cells) for at in range(len(right))]
-    lines = [
-        [
-            cell.rjust(width) if side else cell.ljust(width)
-            for cell, width, side in zip(row, widths, right, strict=True)
-        ]
-        for row in cells
-    ]
-    if format == "markdown":
-        rule = [
-            "-" * max(2, width - 1) + ":" if side else "-" * max(3, width)
-            for width, side in zip(widths, right, strict=True)
-        ]
-        return "".join(f"| {' | '.join(row)} |\n" for row in [lines[0], rule, *lines[1:]])
-    return "".join("  ".join(row).rstrip() + "\n" for row in lines)
+        return markdown(table.headings, cells, right)
+    return "".join(f"{line}\n" for line in aligned([table.headings, *cells], right))
 
 
 def _cell(cell: object, places: int) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -14,8 +13,9 @@ from cqa.sampling.sample import Sample
 from cqa.types.registry import betae_types
 from cqa.vocabularies import NO_ANSWER
 from kopl_base.errors import KoplError
+from kopl_base.packages import figure_class, save_png
 from kopl_base.progress import ProgressBar
-from kopl_base.tables import escaped
+from kopl_base.tables import write_csv
 
 ITSELF = "itself"
 
@@ -193,17 +193,58 @@ def _shown(published: Mapping[str, float], columns: Sequence[str]) -> list[str]:
     return [f"{published[column]:.1f}" if column in published else "" for column in columns]
 
 
-def write_csv(found: Report, file: TextIO) -> None:
+def to_csv(found: Report, file: TextIO) -> None:
     """Write a row for each type and what it reduces to, percent with three decimals."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("type", "reduces_to", "pairs", "percent", "published"))
-    for name, column, number, share, other in found.rows():
-        shown = "" if other is None else other
-        writer.writerow((escaped(name), escaped(column), number, f"{share:.3f}", shown))
+    rows = (
+        (name, column, number, f"{share:.3f}", "" if other is None else other)
+        for name, column, number, share, other in found.rows()
+    )
+    write_csv(file, ("type", "reduces_to", "pairs", "percent", "published"), rows)
 
 
-def write_heat_map(found: Report, path: Path | str) -> Path:
-    """Draw the shares as a PNG; raises KoplError without matplotlib, WriteError."""
-    from cqa.hardness.plots import draw
+# Of the heat map.
+CELL = (0.75, 0.34)  # inches
+MARGIN = (2.2, 1.4)
+LONGEST = 28  # of a formula that stands at an axis
+LARGEST = 400  # inches; beyond, pictures cannot be drawn
+# Darker than this, figures are white.
+DARK = 60
 
-    return draw(found, path)
+
+def write_heat_map(report: Report, path: Path | str) -> Path:
+    """Draw the shares as a PNG: a row for each type, a column for each that some reduce to.
+
+    Raises KoplError without the package matplotlib or where nothing is to be drawn, WriteError
+    where the file cannot be written.
+    """
+    new_figure = figure_class()
+    types, columns = report.types, report.columns
+    if not types:
+        raise KoplError("there are no pairs to draw")
+    shares = [[report.share(name, column) for column in columns] for name in types]
+    size = [
+        min(LARGEST, margin + cell * count)
+        for margin, cell, count in zip(MARGIN, CELL, (len(columns), len(types)), strict=True)
+    ]
+    figure = new_figure(figsize=tuple(size), layout="constrained")
+    axes = figure.subplots()
+    axes.imshow(shares, cmap="Blues", vmin=0, vmax=100, aspect="auto")
+    axes.set_xticks(range(len(columns)), [_cut(name) for name in columns], rotation=45,
+                    ha="left", rotation_mode="anchor")  # fmt: skip
+    axes.xaxis.tick_top()
+    axes.set_yticks(range(len(types)), [_cut(name) for name in types])
+    axes.set_xlabel("percent of (query, answer) pairs that reduce to")
+    for row, values in enumerate(shares):
+        for column, share in enumerate(values):
+            if share:
+                axes.text(
+                    column, row, f"{share:.1f}", ha="center", va="center", fontsize=8,
+                    color="white" if share > DARK else "black",
+                )  # fmt: skip
+    path = Path(path)
+    save_png(figure, path, 120)
+    return path
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"

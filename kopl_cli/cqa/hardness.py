@@ -145,7 +145,7 @@ def label_lines(samples: Sequence[Sample], labels: Labels, easy: bool) -> Iterat
 
 def show(found: Any, arguments: argparse.Namespace) -> None:
     """Print or write a report as the arguments say."""
-    from cqa.hardness.report import table, write_csv, write_heat_map
+    from cqa.hardness.report import table, to_csv, write_heat_map
     from kopl_base.stream import writing
     from kopl_base.tables import print_table
 
@@ -154,7 +154,7 @@ def show(found: Any, arguments: argparse.Namespace) -> None:
         return
     if arguments.output is None:
         if arguments.report == "csv":
-            write_csv(found, sys.stdout)
+            to_csv(found, sys.stdout)
             return
         headings, rows = table(found)
         if not sys.stdout.isatty():
@@ -164,7 +164,7 @@ def show(found: Any, arguments: argparse.Namespace) -> None:
         return
     with writing(arguments.output) as file:
         if arguments.report == "csv":
-            write_csv(found, file)
+            to_csv(found, file)
         else:
             headings, rows = table(found)
             print_table(headings, [headings, *rows], file)
