@@ -2,10 +2,10 @@
 
     python benchmarks/ways.py [--way NAME] [--list NAME] [--json]
 
-Each way runs in this process on fixed inputs: before the run that is counted, twice to be warm, so
-that imports, caches and compiled patterns are there (only ``ask`` takes long: it trains a parser
-for half a minute). ``--list`` prints the modules of one way with their calls. The script
-measures and fails on nothing; it prints Markdown.
+Each way runs in this process on fixed inputs: twice before the run that is counted, so that
+imports, caches and compiled patterns are there. Only ``ask`` takes long: it trains a parser for
+half a minute. ``--list`` prints the modules of one way with their calls. The script measures and
+fails on nothing; it prints Markdown.
 
 A call is the beginning of a Python function of ours, whoever calls it: a property, a method that
 Python calls, a lambda and a generator expression count; a generator counts once, where it begins,
