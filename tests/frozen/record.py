@@ -79,8 +79,16 @@ def record_of(case: Case) -> str:
 def _in_folder(folder: Path, cache: str) -> Iterator[None]:
     """Work there, with an environment that is the same everywhere."""
     before = Path.cwd()
-    settings = {"KOPL_CACHE_DIR": cache, "COLUMNS": "100", "NO_COLOR": "1", "TZ": "UTC",
-                "OMP_NUM_THREADS": "1", "KOPL_API_KEY": "a key"}  # fmt: skip
+    settings = {
+        # Processes that a command starts run the code of this checkout, too.
+        "PYTHONPATH": str(ROOT),
+        "KOPL_CACHE_DIR": cache,
+        "KOPL_API_KEY": "a key",
+        "OMP_NUM_THREADS": "1",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "TZ": "UTC",
+    }
     os.chdir(folder)
     try:
         with mock.patch.dict(os.environ, settings):
