@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from parsers.parser import Answer, Parser
 
 # What modules of this package import at their top.
-_TRAIN_PACKAGES = ("torch", "safetensors")
+_TRAIN_PACKAGES = ("torch", "safetensors", "pydantic")
 
 # How many strings of an answer a person is shown.
 MOST = 20

@@ -11,21 +11,19 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import parsers
 from kb import KnowledgeBase, load
 from kopl.example import read_examples
 from kopl_base.errors import KoplError
+from kopl_base.spelling import near_names
 from kopl_cli.ask import torch_is_needed
 from kopl_cli.eval import score
 from parsers.budget import Clock, Scoring, now
-from parsers.settings import (
-    Settings,
-    configs_folder,
-    find_config,
-    pairs_of,
-    read_settings,
-    shipped_configs,
-)
+
+if TYPE_CHECKING:
+    from parsers.settings import Settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +39,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with an unfinished run")
 
 
+def configs_folder() -> Path:
+    """Where the shipped configs lie: inside the package, or at the top of a clone."""
+    package = Path(parsers.__file__).resolve().parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def shipped_configs() -> list[str]:
+    """The names of the configs that come with the toolkit."""
+    return sorted(path.stem for path in configs_folder().glob("*.yaml"))
+
+
+def find_config(name: str) -> Path:
+    """The YAML file of that path, or the shipped config of that name (``tiny`` or ``tiny.yaml``).
+
+    Raises KoplError with the names of the shipped ones.
+    """
+    path = Path(name)
+    if path.exists() and not path.is_dir():
+        return path
+    shipped = shipped_configs()
+    if (stem := name.removesuffix(".yaml")) in shipped:
+        return configs_folder() / f"{stem}.yaml"
+    near = near_names(path.stem, shipped)
+    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
+    raise KoplError(
+        f"--config {name}: there is no such file, and no config of that name is shipped{hint};"
+        f" shipped are {', '.join(shipped)}"
+    )
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Read the settings, prepare the data, train, evaluate: 0, or 130 when a signal stopped it."""
     if arguments.resume and arguments.config:
@@ -53,6 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
         from kopl_cli import training_questions
         from parsers import training
         from parsers.checkpoint import lasting, load_own, read_run
+        from parsers.settings import pairs_of, read_settings
         from parsers.world import World
 
     begin = time.monotonic()

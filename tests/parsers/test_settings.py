@@ -7,8 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from parsers import settings as settings_module
-from parsers.settings import MODELS, Settings, SettingsError, find_config, read_settings
+import parsers
+from kopl_base.errors import KoplError
+from kopl_cli.train import find_config
+
+pytest.importorskip("pydantic", reason="pydantic is not installed (extra 'train')")
+
+from parsers.settings import MODELS, Settings, SettingsError, read_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -87,9 +92,9 @@ def test_configs_are_found_by_name_and_by_path(
     assert find_config("tiny") == shipped
     assert find_config("tiny.yaml") == Path("tiny.yaml")  # what is at hand comes first
     for wrong in ("tniy", "configs/none.yaml", "configs/tiny.yaml", "", "."):
-        with pytest.raises(SettingsError, match=r"no such file.* shipped are .*default.* tiny"):
+        with pytest.raises(KoplError, match=r"no such file.* shipped are .*default.* tiny"):
             find_config(wrong)
-    with pytest.raises(SettingsError, match="did you mean tiny"):
+    with pytest.raises(KoplError, match="did you mean tiny"):
         find_config("tinny")
 
 
@@ -99,9 +104,9 @@ def test_configs_of_an_installed_package_lie_inside_it(
     inside = tmp_path / "parsers" / "configs"
     inside.mkdir(parents=True)
     (inside / "default.yaml").write_text("")
-    monkeypatch.setattr(settings_module, "__file__", str(tmp_path / "parsers" / "settings.py"))
+    monkeypatch.setattr(parsers, "__file__", str(tmp_path / "parsers" / "__init__.py"))
     assert find_config("default") == inside / "default.yaml"
-    with pytest.raises(SettingsError, match=r"shipped are default$"):
+    with pytest.raises(KoplError, match=r"shipped are default$"):
         find_config("tiny")
 
 
@@ -189,6 +194,11 @@ def test_devices_are_settings_of_machines_without_them(device: str) -> None:
         ("model: [1]", "model must be one of"),
         ("training: 3", "a part with settings"),
         ("training: {batch: x}", "batch must be of type int"),
+        ("batch: true", "batch must be of type int, not True"),
+        ("epochs: 1.5", "epochs must be of type int, not 1.5"),
+        ("dropout: yes", "dropout must be of type float, not True"),
+        ("kb: 5", "kb must be of type str, not 5"),
+        ("training: {batch: [1]}", r"batch must be of type int, not \[1\]"),
     ],
 )
 def test_bad_config_files(tmp_path: Path, text: str, message: str) -> None:
