@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
-from generation.constants import OPERATORS
 from generation.grammar import ROOT, Grammar, Pattern, Rule
+from generation.pools import OPERATORS
 from kb.values import Operator
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.program import Call, post_order

@@ -90,7 +90,8 @@ class Maker:
 
     def block(self, seed: int, number: int) -> Iterator[Example]:
         """The examples of a block, in order; fewer than SIZE when no more are found."""
-        random = self._sampler.random = Random(f"{seed}/{number}")
+        source = self._sampler.source
+        random = source.random = Random(f"{seed}/{number}")
         judge = Judge(self.kb, clauses=self.options.clauses, reasons=self.reasons)
         balance = Balance(
             self.grammar, random, levels=self.options.levels, size=SIZE,
@@ -98,7 +99,7 @@ class Maker:
             short=self.options.short, zero=self.options.zero, least=self.options.least,
         )  # fmt: skip
         for place in range(SIZE):
-            self._sampler.operators = balance.operators()
+            source.operators = balance.operators()
             for order in balance.orders():
                 example = self._attempt(judge, order, f"{seed}-{number}-{place}")
                 if example is not None:
@@ -111,7 +112,7 @@ class Maker:
     def _attempt(self, judge: Judge, order: Order, id: str) -> Example | None:
         """An example that is as ordered, or None when the patience is over."""
         weights = [rule.weight for rule in order.rules]
-        random = self._sampler.random
+        random = self._sampler.source.random
         special = order != Order(order.rules, least=self.options.least)
         for _ in range(SHORT_PATIENCE if special else PATIENCE * max(1, order.least - SHORT)):
             (rule,) = random.choices(order.rules, weights)

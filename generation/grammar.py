@@ -10,33 +10,13 @@ import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from generation.lexicon import WORDS
-from generation.rules import (
-    CANONICAL,
-    ITS,
-    ONE,
-    REST,
-    ROOT,
-    SINGULAR,
-    WHAT,
-    Part,
-    Pattern,
-    Rule,
-    Slot,
-    Symbol,
-    Text,
-    Variable,
-    functions,
-    slots,
-    symbols,
-    variables,
-)
 from kopl.errors import TypingError
 from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
 from kopl.program import Call
@@ -44,31 +24,135 @@ from kopl.typecheck import check
 from kopl.types import Kind, Type
 from kopl_base.errors import ReadError
 
-__all__ = [
-    "CANONICAL",
-    "ITS",
-    "ONE",
-    "ROOT",
-    "SINGULAR",
-    "WHAT",
-    "Grammar",
-    "Part",
-    "Pattern",
-    "Rule",
-    "Slot",
-    "Symbol",
-    "Text",
-    "Variable",
-    "bundled",
-    "functions",
-    "load_grammar",
-    "read_grammar",
-    "slots",
-    "symbols",
-    "variables",
-]
-
 Result = TypeVar("Result")
+
+ROOT = "ROOT"
+ONE = "one"  # the form that is meant when a rule or a slot names none
+# The forms that speak of one entity, so that the program must find exactly one.
+SINGULAR = frozenset((ONE, "which"))
+# The form that is meant by "canonical"; "canonical many" is the same of another form. Only the
+# paper's single form of a question uses them; it uses the first wording of a form without one.
+CANONICAL = "canonical"
+# The form of what is said apart from the rest of a rule; it need not mention everything.
+REST = "rest"
+WHAT = "what"  # the slot that is "who" when the rule was drawn for a person, else "what"
+ITS = "its"  # the slot that is "his", "her", "its" or "their", by what the rule was drawn for
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A textual argument that sampling fills in; its kind is that of its place."""
+
+    name: str
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """A non-terminal of a program; ``name`` has a prime for each further occurrence.
+
+    ``left`` is the left side of the rules that it stands for.
+    """
+
+    name: str
+    left: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "left", self.name.rstrip("'"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """A call whose inputs may be non-terminals and whose textual arguments may be variables."""
+
+    function: Function
+    inputs: tuple[Part, ...]
+    arguments: tuple[str | Variable, ...]
+
+
+Part: TypeAlias = Pattern | Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """A place in a wording: a variable or non-terminal, its form, and texts put inside it.
+
+    ``brief``: what stands here has no relative clause inside, so that what follows belongs to the
+    whole.
+    """
+
+    name: str
+    form: str
+    arguments: tuple[Text, ...] = ()
+    brief: bool = False
+
+
+Text: TypeAlias = tuple["str | Slot", ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
+
+    ``height`` is the length of the shortest derivation that begins with the rule, ``reach`` the
+    functions that derivations from it can have, ``single`` the non-terminals that all its wordings
+    speak of as of one; ``line`` is its line in the file and ``lines`` those of its wordings.
+    """
+
+    left: str
+    program: Part
+    texts: Mapping[str, tuple[Text, ...]]
+    line: int
+    lines: Mapping[Text, int]
+    strategy: str = ""
+    weight: int = 1
+    height: int = field(default=0, compare=False)
+    reach: frozenset[Function] = field(default=frozenset(), compare=False)
+    single: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """The non-terminals of its program, in order."""
+        return tuple(_symbols(self.program))
+
+    @cached_property
+    def functions(self) -> tuple[Function, ...]:
+        """The functions of its program, in order."""
+        return tuple(_functions(self.program))
+
+
+def _symbols(part: Part) -> Iterator[Symbol]:
+    """The non-terminals of a program side, in order."""
+    if isinstance(part, Symbol):
+        yield part
+    else:
+        for inner in part.inputs:
+            yield from _symbols(inner)
+
+
+def _variables(part: Part) -> Iterator[Variable]:
+    """The variables of a program side, in order."""
+    if isinstance(part, Pattern):
+        for inner in part.inputs:
+            yield from _variables(inner)
+        yield from (a for a in part.arguments if isinstance(a, Variable))
+
+
+def _functions(part: Part) -> Iterator[Function]:
+    """The functions of a program side, in order."""
+    if isinstance(part, Pattern):
+        for inner in part.inputs:
+            yield from _functions(inner)
+        yield part.function
+
+
+def _slots(text: Text) -> Iterator[Slot]:
+    """The slots of a wording, those inside of slots too."""
+    for part in text:
+        if isinstance(part, Slot):
+            yield part
+            for inner in part.arguments:
+                yield from _slots(inner)
 
 
 @dataclass(frozen=True)
@@ -109,7 +193,7 @@ def read_grammar(text: str, source: str = "") -> Grammar:
     if ROOT not in rules:
         raise ReadError(f"there is no rule for {ROOT}", source=source)
     for rule in (rule for group in rules.values() for rule in group):
-        for symbol in symbols(rule.program):
+        for symbol in rule.symbols:
             if symbol.left not in rules:
                 raise _error(source, rule.line, f"there is no rule for {symbol.left}")
     types = dict.fromkeys(rules, Type.FACTS)
@@ -317,14 +401,14 @@ def _check(
     except TypingError as error:
         raise _Malformed(error.message) from None
     kinds: dict[str, Kind] = {}
-    for variable in variables(rule.program):
+    for variable in _variables(rule.program):
         if kinds.setdefault(variable.name, variable.kind) is not variable.kind:
             raise _Malformed(f"${variable.name} stands for two kinds of argument")
-    names = [symbol.name for symbol in symbols(rule.program)]
+    names = [symbol.name for symbol in rule.symbols]
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise _Malformed(f"{twice[0]} stands twice; write {twice[0]}' the second time")
     apart = rule.texts.get(REST, ())
-    said = {slot.name for text in apart for slot in slots(text)}
+    said = {slot.name for text in apart for slot in _slots(text)}
     for text, line in rule.lines.items():
         _at(source, line, _check_text, text, kinds, names, rules)
         if text not in apart:
@@ -334,7 +418,7 @@ def _check(
 def _check_text(
     text: Text, kinds: Mapping[str, Kind], names: list[str], rules: Mapping[str, list[Rule]]
 ) -> None:
-    for slot in slots(text):
+    for slot in _slots(text):
         if slot.name in (WHAT, ITS) and not slot.form and not slot.arguments:
             continue
         if slot.name in kinds:
@@ -351,7 +435,7 @@ def _check_text(
 
 def _check_whole(text: Text, kinds: Mapping[str, Kind], names: list[str], apart: set[str]) -> None:
     """Check that a wording mentions everything, but for what the rule says apart."""
-    said = {slot.name for slot in slots(text)} | apart
+    said = {slot.name for slot in _slots(text)} | apart
     silent = [n for n in (*kinds, *names) if n not in said and kinds.get(n) != Kind.DIRECTION]
     if silent:
         raise _Malformed(f"a wording does not mention {silent[0]}")
@@ -401,9 +485,9 @@ def _with_heights(rules: Mapping[str, list[Rule]], source: str) -> dict[str, tup
 def _single(rule: Rule) -> frozenset[str]:
     forms: defaultdict[str, set[str]] = defaultdict(set)
     for text in rule.lines:
-        for slot in slots(text):
+        for slot in _slots(text):
             forms[slot.name].add(slot.form or ONE)
-    names = (symbol.name for symbol in symbols(rule.program))
+    names = (symbol.name for symbol in rule.symbols)
     return frozenset(name for name in names if forms[name] <= SINGULAR)
 
 
@@ -421,11 +505,11 @@ def _reach(rules: Mapping[str, list[Rule]]) -> dict[str, frozenset[Function]]:
 
 
 def _reach_of(rule: Rule, reach: Mapping[str, frozenset[Function]]) -> frozenset[Function]:
-    below = (reach[symbol.left] for symbol in symbols(rule.program))
-    return frozenset(functions(rule.program)).union(*below)
+    below = (reach[symbol.left] for symbol in rule.symbols)
+    return frozenset(rule.functions).union(*below)
 
 
 def _height(rule: Rule, heights: Mapping[str, int]) -> int:
     """The rule's height, 0 while it is not known."""
-    below = [heights.get(symbol.left, 0) for symbol in symbols(rule.program)]
+    below = [heights.get(symbol.left, 0) for symbol in rule.symbols]
     return 0 if 0 in below else 1 + max(below, default=0)

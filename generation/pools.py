@@ -1,17 +1,21 @@
-"""What sampling draws from: the facts of a knowledge base by relation, key, type and place."""
+"""What can be drawn: facts by relation, key, type and place; what nodes have; constants."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from enum import IntFlag, auto
 from functools import lru_cache
 from random import Random
 from typing import Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
+import numpy.typing as npt
 
 from generation.lexicon import Direction
-from kb import Date, KnowledgeBase, Value
+from kb import Date, KnowledgeBase, Quantity, Value, Year
 from kb.arrays import EMPTY, Ids, Mask
+from kb.values import Operator, Time
 
 Item = TypeVar("Item")
 # A type of values, as the functions of the language tell them apart; "time" holds the dates too.
@@ -39,10 +43,12 @@ class Pools:
         self.relations = [
             number for number in range(len(kb.relations)) if len(kb.relational.of_predicate(number))
         ]
+        self._concept_names = {
+            node: kb.name_of(node) for node in range(kb.entity_count, kb.node_count)
+        }
+        # The concepts that have instances.
         self.concepts = [
-            node
-            for node in range(kb.entity_count, kb.node_count)
-            if len(kb.instances_of(kb.name_of(node)))
+            node for node, name in self._concept_names.items() if len(kb.instances_of(name))
         ]
         # For each type which values, and which literal facts by their values, are of it.
         self.of_form = {form: self._values_of_form(form) for form in get_args(Form)}
@@ -58,26 +64,23 @@ class Pools:
         self.relation_facts = lru_cache(maxsize=None)(self._relation_facts)
         self.literals = lru_cache(maxsize=20_000)(self._literals)
         self.links = lru_cache(maxsize=20_000)(self._links)
+        self.concepts_of = lru_cache(maxsize=20_000)(self._concepts_of)
 
     def _values_of_form(self, form: Form) -> Mask:
         """For each value whether it is of the type."""
         values = self.kb.values
-        numbers = np.arange(len(values))
+        numbers = np.arange(len(values), dtype=np.int32)
         if form == "any":
             return np.ones(len(values), bool)
         if form == "string":
             return numbers < values.first_quantity
         if form == "quantity":
             return (numbers >= values.first_quantity) & (numbers < values.first_time)
-        found = numbers >= values.first_time
-        if form == "date":
-            found[found] = [isinstance(values[at], Date) for at in np.flatnonzero(found).tolist()]
-        return found
+        return values.is_date(numbers) if form == "date" else numbers >= values.first_time
 
-    def fitting(self, facts: list[int], form: Form) -> list[int]:
-        """Those of some literal facts whose values are of the type."""
-        fits = self._facts_of_form[form]
-        return [fact for fact in facts if fits[fact]]
+    def key(self, fact: int) -> str:
+        """The key of a literal fact."""
+        return self.kb.keys[int(self.kb.literals.predicate[fact])]
 
     def value(self, fact: int) -> Value:
         """The value of a literal fact."""
@@ -85,13 +88,9 @@ class Pools:
 
     def _has_qualified(self, node: int, qualified: Qualified) -> bool:
         """Whether a node is on either end of a fact with such a qualifier."""
-        sets = self.sets_with(qualified)
-        groups = ((self.kb.literals, self.literals(node)), (self.kb.relational, self.links(node)))
-        return any(
-            sets[table.qualifiers[fact]]
-            for table, facts_of in groups
-            for facts in facts_of.values()
-            for fact in facts
+        sets, qualifiers = self.sets_with(qualified), self.kb.relational.qualifiers
+        return bool(self.literals(node, "any", qualified)) or any(
+            sets[qualifiers[facts]].any() for facts in self.links(node).values()
         )
 
     def _sets_with(self, qualified: Qualified) -> Mask:
@@ -131,12 +130,22 @@ class Pools:
         found: list[int] = facts[self._facts_of_form[form][facts]].tolist()
         return found
 
-    def _literals(self, node: int) -> dict[int, list[int]]:
-        """The literal facts of an entity, by key."""
+    def _literals(self, node: int, form: Form, qualified: Qualified | None) -> dict[int, list[int]]:
+        """The literal facts of an entity whose values are of a type, by key."""
         table = self.kb.literals
         if not self.kb.is_entity(node):
             return {}
-        return _grouped(table.of_subjects(np.array([node], np.int32)), table.predicate)
+        facts = table.of_subjects(np.array([node], np.int32))
+        facts = facts[self._facts_of_form[form][facts]]
+        if qualified:
+            facts = facts[self.sets_with(qualified)[table.qualifiers[facts]]]
+        return _grouped(facts, table.predicate)
+
+    def _concepts_of(self, entity: int) -> list[str]:
+        """The names of an entity's concepts; its own ones twice, so that they come more often."""
+        own = self.kb.concepts_of(entity)
+        names = self._concept_names
+        return [names[concept] for concept in (*own, *own, *self.kb.all_concepts_of(entity))]
 
     def _links(self, node: int) -> dict[tuple[int, Direction], list[int]]:
         """The relational facts whose far end is the node, by relation and direction."""
@@ -159,3 +168,135 @@ def _grouped(facts: Ids, groups: Ids) -> dict[int, list[int]]:
 def _instances(kb: KnowledgeBase, names: Sequence[str]) -> frozenset[int]:
     found = [kb.instances_of(name) for name in names]
     return frozenset(np.concatenate([EMPTY, *found]).tolist())
+
+
+# --- what nodes have -------------------------------------------------------------------------
+
+
+class Capability(IntFlag):
+    """Something that a node has or has not."""
+
+    UNIQUE = auto()  # a name that no other node has
+    NAMESAKES = auto()
+    ENTITY = auto()  # it is no concept
+    HEAD = auto()  # of relational facts
+    TAIL = auto()
+    STRING = auto()  # literal facts with such values
+    QUANTITY = auto()
+    TIME = auto()
+    DATE = auto()
+    QUALIFIED_STRING = auto()  # facts with such qualifiers
+    QUALIFIED_QUANTITY = auto()
+    QUALIFIED_TIME = auto()
+    QUALIFIED_DATE = auto()
+
+
+# What a node has by the values of its facts, and by those of the facts' qualifiers.
+OF_VALUES: dict[Form, Capability] = {
+    "string": Capability.STRING,
+    "quantity": Capability.QUANTITY,
+    "time": Capability.TIME,
+    "date": Capability.DATE,
+}
+OF_QUALIFIERS: dict[Form, Capability] = {
+    form: Capability[f"QUALIFIED_{has.name}"] for form, has in OF_VALUES.items()
+}
+
+
+def capabilities(pools: Pools) -> npt.NDArray[np.int32]:
+    """For each node what it has, as a `Capability`."""
+    kb = pools.kb
+    found = np.zeros(kb.node_count, np.int32)
+    found[: kb.entity_count] |= int(Capability.ENTITY)
+    names = np.asarray(kb.arrays["node_name"])[: kb.node_count]
+    _, at, counts = np.unique(names, return_inverse=True, return_counts=True)
+    found |= np.where(counts[at] == 1, Capability.UNIQUE, Capability.NAMESAKES).astype(np.int32)
+    found[kb.named("")] &= ~int(Capability.UNIQUE | Capability.NAMESAKES)
+    heads, tails = kb.relational.subject, kb.relational.object
+    found[heads] |= int(Capability.HEAD)
+    found[tails] |= int(Capability.TAIL)
+    for form, has in OF_VALUES.items():
+        found[kb.literals.subject[pools.of_form[form][kb.literals.object]]] |= int(has)
+        sets = pools.sets_with((None, form))
+        found[kb.literals.subject[sets[kb.literals.qualifiers]]] |= int(OF_QUALIFIERS[form])
+        of_fact = sets[kb.relational.qualifiers]
+        found[heads[of_fact]] |= int(OF_QUALIFIERS[form])
+        found[tails[of_fact]] |= int(OF_QUALIFIERS[form])
+    return found
+
+
+# --- constants for comparisons, as round as people choose them -------------------------------
+
+# How often operators shall come; "!=" less often, as it says little.
+OPERATORS: Mapping[Operator, float] = {"=": 0.3, "!=": 0.1, "<": 0.3, ">": 0.3}
+
+
+def draw_operator(random: Random, weights: Mapping[Operator, float] = OPERATORS) -> Operator:
+    """An operator."""
+    (operator,) = random.choices(list(weights), list(weights.values()))
+    return operator
+
+
+def number_beside(random: Random, value: Quantity, above: bool) -> Quantity:
+    """A round quantity above or below a value."""
+    number = value.number
+    size = math.floor(math.log10(abs(number))) if number else 0
+    step = 10.0 ** (size - random.randrange(2))
+    if number.is_integer():
+        step = max(step, 1.0)
+    found = (math.ceil if above else math.floor)(number / step) * step
+    if found == number or random.random() < 0.3:
+        found += step if above else -step
+    rounded = float(f"{found:.10g}")
+    if (rounded > number) != above or rounded == number:
+        raise NoDraw
+    if rounded <= 0 < number:
+        rounded = 0.0
+    return Quantity(rounded, value.unit)
+
+
+def time_beside(random: Random, value: Time, later: bool, day: bool) -> Time:
+    """A year or a day some way after or before a time."""
+    # People ask of recent things to the year, of old ones more roughly.
+    reach = 1 + math.floor(random.expovariate(1 / (2 if value.year > 2000 else 8)))
+    year = value.year + (reach if later else -reach)
+    if not day:
+        return Year(year)
+    return Date(year, 1 + random.randrange(12), 1 + random.randrange(28))
+
+
+def constant_for(
+    random: Random, value: Value, operator: Operator, *, holds: bool, others: list[Value], day: bool
+) -> Value:
+    """A constant for which "value operator constant" holds, or does not.
+
+    ``others`` are values that may stand in for an unequal one; ``day`` asks for a day, not a year.
+    """
+    if operator in ("=", "!="):
+        if (operator == "=") == holds:
+            if isinstance(value, Date) and not day:
+                return Year(value.year)
+            return value
+        if isinstance(value, Quantity) and random.random() < 0.5:
+            return number_beside(random, value, random.random() < 0.5)
+        return _other(random, value, others, day)
+    above = (operator == "<") == holds
+    if isinstance(value, Quantity):
+        return number_beside(random, value, above)
+    if isinstance(value, str):
+        raise NoDraw
+    return time_beside(random, value, above, day)
+
+
+def _other(random: Random, value: Value, others: list[Value], day: bool) -> Value:
+    for _ in range(5):
+        if not others:
+            break
+        other = others[random.randrange(len(others))]
+        if isinstance(other, Date) and not day:
+            other = Year(other.year)
+        if type(other) is str or not isinstance(value, str):
+            same_year = isinstance(other, Year) and getattr(value, "year", None) == other.year
+            if other != value and not same_year:
+                return other
+    raise NoDraw

@@ -103,6 +103,12 @@ class ValueTable:
         """For each value number whether it is a quantity."""
         return (numbers >= self.first_quantity) & (numbers < self.first_time)
 
+    def is_date(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """For each value number whether it is a time with a day."""
+        found = numbers >= self.first_time
+        found[found] = np.asarray(self._times)[numbers[found] - self.first_time] % 512 != 0
+        return found
+
     def units_of(self, numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
         """The string numbers of the units of values that are all quantities."""
         units: npt.NDArray[np.int32] = np.asarray(self._units, np.int32)[

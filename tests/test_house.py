@@ -43,13 +43,6 @@ CIRCLES = [
     {"cqa.answering.core", "cqa.answering.walk"},
     {"cqa.formats.parquet", "cqa.formats.samples", "cqa.sampling.run"},
     {"cqa.hardness.join", "cqa.hardness.walk"},
-    {
-        "generation.asking",
-        "generation.drawing",
-        "generation.locating",
-        "generation.needs",
-        "generation.sampler",
-    },
     {"generation.card", "generation.conversion", "generation.formats", "generation.tables"},
     {"kb.check", "kb.load"},
     {"kb.snapshot", "kb.store"},

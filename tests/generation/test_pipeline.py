@@ -14,11 +14,10 @@ import pytest
 from generation import GenerationError, generate, read_grammar, split
 from generation.balance import SHARES
 from generation.blocks import SIZE, Maker
-from generation.constants import constant_for, number_beside
 from generation.english import plural, say
 from generation.grammar import bundled
 from generation.judge import BALANCE, asks_what_it_says, names_answer, reads_badly
-from generation.pools import NoDraw
+from generation.pools import NoDraw, constant_for, number_beside
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares, readings
 from kopl.example import Example

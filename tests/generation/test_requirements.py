@@ -7,11 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from generation.drawing import Scope, Want
 from generation.grammar import ROOT, bundled, read_grammar
-from generation.needs import Need, fitting, haves, needs
-from generation.pools import NoDraw, Pools
-from generation.sampler import Sampler
+from generation.pools import Capability as Has
+from generation.pools import NoDraw, Pools, capabilities
+from generation.sampler import Sampler, applicable_rules
+from generation.scope import Goal, Scope
+from generation.ways import requirements
 from kb import Date, KnowledgeBase, Quantity
 
 RULES = """\
@@ -22,55 +23,55 @@ D -> PROGRAM
 """
 
 
-def rule_of(program: str, words: str) -> Need:
+def rule_of(program: str, words: str) -> Has:
     text = RULES.replace("PROGRAM", program).replace("WORDS", words)
-    return needs(read_grammar(text).rules["D"][0].program)
+    return requirements(read_grammar(text).rules["D"][0].program)
 
 
 @pytest.mark.parametrize(
     ("program", "words", "wanted"),
     [
-        ("Find($n)", "{n}", Need.UNIQUE),
-        ("FilterConcept(Find($n), $c)", "{n} {c}", Need.ENTITY | Need.NAMESAKES),
-        ("FilterConcept(FindAll(), $c)", "{c}", Need.ENTITY),
-        ("FilterNum(Find($n), $k, $v, $o)", "{n} {k} {v} {o}", Need.NAMESAKES | Need.QUANTITY),
-        ("FilterDate(FindAll(), $k, $v, $o)", "{k} {v} {o}", Need.DATE),
+        ("Find($n)", "{n}", Has.UNIQUE),
+        ("FilterConcept(Find($n), $c)", "{n} {c}", Has.ENTITY | Has.NAMESAKES),
+        ("FilterConcept(FindAll(), $c)", "{c}", Has.ENTITY),
+        ("FilterNum(Find($n), $k, $v, $o)", "{n} {k} {v} {o}", Has.NAMESAKES | Has.QUANTITY),
+        ("FilterDate(FindAll(), $k, $v, $o)", "{k} {v} {o}", Has.DATE),
         (
             "QFilterStr(FilterYear(FindAll(), $k, $v, $o), $q, $w)",
             "{k} {v} {o} {q} {w}",
-            Need.TIME | Need.QUALIFIED_STRING,
+            Has.TIME | Has.QUALIFIED_STRING,
         ),
-        ("Relate(Find($n), $r, forward)", "{r} {n}", Need.TAIL),
-        ("Relate(Find($n), $r, backward)", "{r} {n}", Need.HEAD),
-        ("Relate(Find($n), $r, $d)", "{r} {n}", Need(0)),
-        ("And(Relate(Find($m), $r, $d), Find($n))", "{m} {r} {n}", Need.NAMESAKES),
-        ("Or(Find($n), FilterNum(FindAll(), $k, $v, $o))", "{n} {k} {v} {o}", Need.UNIQUE),
+        ("Relate(Find($n), $r, forward)", "{r} {n}", Has.TAIL),
+        ("Relate(Find($n), $r, backward)", "{r} {n}", Has.HEAD),
+        ("Relate(Find($n), $r, $d)", "{r} {n}", Has(0)),
+        ("And(Relate(Find($m), $r, $d), Find($n))", "{m} {r} {n}", Has.NAMESAKES),
+        ("Or(Find($n), FilterNum(FindAll(), $k, $v, $o))", "{n} {k} {v} {o}", Has.UNIQUE),
     ],
 )
-def test_needs_are_read_off_the_program(program: str, words: str, wanted: Need) -> None:
+def test_requirements_are_read_off_the_program(program: str, words: str, wanted: Has) -> None:
     assert rule_of(program, words) == wanted
 
 
 def test_what_nodes_have(lands: KnowledgeBase) -> None:
-    found = haves(Pools(lands))
+    found = capabilities(Pools(lands))
     facts, literals = lands.relational, lands.literals
     for node in range(lands.node_count):
-        has = Need(int(found[node]))
+        has = Has(int(found[node]))
         same = len(lands.named(lands.name_of(node)))
-        assert (Need.UNIQUE in has, Need.NAMESAKES in has) == (same == 1, same > 1)
-        assert (Need.ENTITY in has) == lands.is_entity(node)
-        assert (Need.HEAD in has) == bool(np.any(facts.subject == node))
-        assert (Need.TAIL in has) == bool(np.any(facts.object == node))
+        assert (Has.UNIQUE in has, Has.NAMESAKES in has) == (same == 1, same > 1)
+        assert (Has.ENTITY in has) == lands.is_entity(node)
+        assert (Has.HEAD in has) == bool(np.any(facts.subject == node))
+        assert (Has.TAIL in has) == bool(np.any(facts.object == node))
         values = [lands.values[v] for v in literals.object[literals.subject == node].tolist()]
-        assert (Need.QUANTITY in has) == any(isinstance(v, Quantity) for v in values)
-        assert (Need.STRING in has) == any(isinstance(v, str) for v in values)
-        assert (Need.DATE in has) == any(isinstance(v, Date) for v in values)
+        assert (Has.QUANTITY in has) == any(isinstance(v, Quantity) for v in values)
+        assert (Has.STRING in has) == any(isinstance(v, str) for v in values)
+        assert (Has.DATE in has) == any(isinstance(v, Date) for v in values)
     amber, bright = lands.named("Amber").tolist(), lands.named("Bright").tolist()
     assert len(amber) == 2
     assert len(bright) == 1
     blue = lands.named("Blue Circle").tolist()[0]
-    assert Need.QUALIFIED_TIME in Need(int(found[blue]))  # lands joined it in some year
-    assert Need.QUALIFIED_STRING not in Need(int(found[blue]))
+    assert Has.QUALIFIED_TIME in Has(int(found[blue]))  # lands joined it in some year
+    assert Has.QUALIFIED_STRING not in Has(int(found[blue]))
 
 
 @pytest.mark.parametrize("name", ["lands", "world"])
@@ -79,17 +80,17 @@ def test_a_rule_that_is_not_tried_would_not_have_succeeded(
 ) -> None:
     kb: KnowledgeBase = request.getfixturevalue(name)
     sampler = Sampler(kb, bundled(), Random(1))
-    found = haves(sampler.pools)
+    found = capabilities(sampler.source.pools)
     random, tried = Random(2), 0
     rules = [r for left, group in sampler.grammar.rules.items() if left != ROOT for r in group]
     for node in random.sample(range(kb.node_count), min(40, kb.node_count)):
         for rule in rules:
-            if not needs(rule.program) & ~int(found[node]):
+            if not requirements(rule.program) & ~int(found[node]):
                 continue
             tried += 1
             sampler._steps = 0
             with pytest.raises(NoDraw):
-                sampler._derive(rule, Want(target=node, budget=8), Scope(single=rule.single))
+                sampler._derive(rule, Goal(target=node, budget=8), Scope(single=rule.single))
     assert tried > 100
 
 
@@ -101,7 +102,7 @@ def test_rules_that_name_what_is_not_there_are_left_out(lands: KnowledgeBase) ->
         "E -> Find($n)\n    | {n}\n"
         "E -> QFilterYear(Relate(Find($n), $r, $d), no such key, $v, $o)\n    | {n} {r} {v} {o}\n"
     )
-    kept = fitting(grammar, lands)
+    kept = applicable_rules(grammar, lands)
     assert [rule.line for rule in kept.rules["D"]] == [3]
     assert [rule.line for rule in kept.rules["E"]] == [7]
     assert kept.rules[ROOT] == grammar.rules[ROOT]
@@ -114,6 +115,6 @@ def test_what_needs_a_rule_that_is_left_out_goes_with_it(lands: KnowledgeBase) -
         "D -> Relate(E, owner, forward)\n    | many: owners of {E}\n"
         "E -> Find($n)\n    | {n}\n"
     )
-    kept = fitting(grammar, lands)
+    kept = applicable_rules(grammar, lands)
     assert [rule.strategy for rule in kept.rules[ROOT]] == ["QueryName"]
     assert kept.rules["D"] == ()

@@ -1,0 +1,250 @@
+"""What a part of a program must hold, what its rule has bound so far, and what it is drawn from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Literal, TypeAlias
+
+from generation.derivation import Derivation
+from generation.grammar import Part, Pattern, Symbol, Variable
+from generation.lexicon import Lexicon, OperatorWords, ValueWords, Words
+from generation.pools import (
+    OPERATORS,
+    Form,
+    NoDraw,
+    Pools,
+    Qualified,
+    constant_for,
+    draw_from,
+    draw_operator,
+)
+from kb import KnowledgeBase, Value
+from kb.facts import FactTable
+from kb.values import Operator
+from kopl.denotation import Outcome
+from kopl.executor import Executor
+from kopl.program import Call
+
+Fact: TypeAlias = tuple[Literal["literal", "relational"], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What a part of a program is drawn for.
+
+    ``target``: a node that its result must hold (None: any). ``form``: the type of value it must
+    have. ``qualified``: its fact must have such a qualifier. ``budget``: how many rules may follow
+    one another. ``path``: the nodes on the way here, which a description must not come back to.
+    ``namesakes``: a name is that of several nodes, as something else tells them apart.
+    """
+
+    target: int | None = None
+    form: Form = "any"
+    qualified: Qualified | None = None
+    budget: int = 0
+    path: tuple[int, ...] = ()
+    namesakes: bool = False
+
+    def at(self, target: int | None, *, namesakes: bool = False) -> Goal:
+        """The same for another target and without asking for a type or qualifiers."""
+        return Goal(target, "any", None, self.budget, self.path, namesakes)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPart:
+    """A drawn part: its call, a node that its result holds, the fact that puts it there."""
+
+    call: Call
+    target: int
+    fact: Fact | None = None
+    intended: str | None = None
+
+
+# A part that was drawn: the left side that it stands for, what it was drawn for, and itself.
+Leftover: TypeAlias = tuple[str, Goal, Derivation, DrawnPart]
+
+
+@dataclass(slots=True)
+class Scope:
+    """What the variables and non-terminals of one rule became so far.
+
+    ``single`` are the non-terminals that must give one entity. ``leftovers`` are parts that rules
+    tried before had drawn in vain, ``taken`` the parts of this one. ``least`` is how many calls the
+    rule's parts must have yet, ``open`` how many of its parts are to come.
+    """
+
+    single: frozenset[str] = frozenset()
+    leftovers: list[Leftover] = field(default_factory=list)
+    least: int = 0
+    open: int = 0
+    words: dict[str, Words] = field(default_factory=dict)
+    parts: dict[str, Derivation] = field(default_factory=dict)
+    taken: list[Leftover] = field(default_factory=list)
+
+    def leftover(self, left: str, goal: Goal) -> tuple[Derivation, DrawnPart] | None:
+        """A part for a left side that was drawn in vain, and not taken yet, for as much or more."""
+        for known, drawn_for, derivation, drawn in self.leftovers:
+            if known != left or drawn_for.target != goal.target or drawn_for.path != goal.path:
+                continue
+            if goal.form not in ("any", drawn_for.form) or drawn_for.budget > goal.budget:
+                continue
+            if goal.qualified not in (None, drawn_for.qualified):
+                continue
+            if all(derivation is not part for part in self.parts.values()):
+                return derivation, drawn
+        return None
+
+    def take(
+        self, symbol: Symbol, goal: Goal, derivation: Derivation, drawn: DrawnPart
+    ) -> DrawnPart:
+        """Use a part for a non-terminal."""
+        self.least, self.open = self.least - drawn.call.size, self.open - 1
+        self.parts[symbol.name] = derivation
+        self.taken.append((symbol.left, goal, derivation, drawn))
+        return drawn
+
+    def given(self, argument: str | Variable) -> str | None:
+        """The text of an argument that is fixed or was drawn before."""
+        if isinstance(argument, str):
+            return argument
+        words = self.words.get(argument.name)
+        return words.text if words else None
+
+    def bind(self, argument: str | Variable, words: Words) -> str:
+        """The text for an argument; raises NoDraw when it has another one already."""
+        given = self.given(argument)
+        if given is not None and given != words.text:
+            raise NoDraw
+        if isinstance(argument, Variable):
+            self.words[argument.name] = words
+        return words.text
+
+    def call(self, pattern: Pattern, inputs: list[Call], *words: Words) -> Call:
+        """The call with these inputs and with these words as its textual arguments."""
+        pairs = zip(pattern.arguments, words, strict=True)
+        texts = tuple(self.bind(argument, word) for argument, word in pairs)
+        return Call(pattern.function, tuple(inputs), texts)
+
+
+class Source:
+    """What parts are drawn from: facts, chance, and what calls give on the knowledge base.
+
+    ``draw`` draws a part of a program, and so goes on with the grammar; the sampler hands it in.
+    ``operators`` is how likely each operator is, ``nothing`` whether a part is still to be drawn so
+    that it gives nothing.
+    """
+
+    def __init__(
+        self,
+        kb: KnowledgeBase,
+        random: Random,
+        lexicon: Lexicon,
+        draw: Callable[[Part, Scope, Goal], DrawnPart],
+    ) -> None:
+        self.kb, self.random, self.lexicon, self.draw = kb, random, lexicon, draw
+        self.pools = Pools(kb)
+        self.operators: Mapping[Operator, float] = OPERATORS
+        self.nothing = False
+        self._executor = Executor(kb)
+        self._outcomes: dict[Call, Outcome] = {}
+
+    def forget(self) -> None:
+        """Let go of what calls gave; to be called before each attempt."""
+        self._outcomes.clear()
+
+    def outcome(self, call: Call) -> Outcome:
+        """What a call gives; remembered within one attempt."""
+        return self._executor.outcome(call, self._outcomes)
+
+    def size(self, call: Call) -> int:
+        """How many elements a call gives."""
+        return len(self._executor.outcome(call, self._outcomes))
+
+    def narrowing(self, call: Call) -> Call:
+        """A call that gives fewer elements than each of its inputs; else raises NoDraw.
+
+        What changes nothing would be a clause too many.
+        """
+        size = self.size(call)
+        if any(self.size(given) == size for given in call.inputs):
+            raise NoDraw
+        return call
+
+    def several(self, part: DrawnPart) -> DrawnPart:
+        """A part that gives several elements, so that a condition can narrow it; else NoDraw."""
+        if self.size(part.call) < 2:
+            raise NoDraw
+        return part
+
+    def entity(self, goal: Goal) -> int:
+        """The target, or an entity of a drawn concept."""
+        if goal.target is not None:
+            return goal.target
+        if not self.pools.concepts:
+            return draw_from(self.random, range(self.kb.entity_count))
+        concept = self.kb.name_of(draw_from(self.random, self.pools.concepts))
+        return int(draw_from(self.random, self.kb.instances_of(concept).tolist()))
+
+    def relation(self, given: str | None = None, qualified: Qualified | None = None) -> int:
+        """The number of the relation that is given, or of one that is drawn; -1 for unknown."""
+        if given is not None:
+            return self.kb.relation_number(given)
+        found = self.pools.relations_with(qualified) if qualified else self.pools.relations
+        return draw_from(self.random, found)
+
+    def literal(self, key: str | None, form: Form, goal: Goal) -> int:
+        """A literal fact of a type: of the target if there is one, of the key if it is given."""
+        pools, qualified = self.pools, goal.qualified
+        number = None if key is None else self.kb.key_number(key)
+        if goal.target is None:
+            if number is None:
+                number = draw_from(self.random, pools.keys(form, qualified))
+            return draw_from(self.random, pools.key_facts(number, form, qualified))
+        found = pools.literals(goal.target, form, qualified)
+        groups = [facts for of, facts in found.items() if number in (None, of)]
+        return draw_from(self.random, draw_from(self.random, groups))
+
+    def table(self, fact: Fact | None) -> tuple[FactTable, int]:
+        """The table of a fact, and its number there; raises NoDraw where there is none."""
+        if fact is None:
+            raise NoDraw
+        return self.kb.relational if fact[0] == "relational" else self.kb.literals, fact[1]
+
+    def qualifier(self, fact: Fact | None, key: str | None, form: Form) -> tuple[str, Value]:
+        """A qualifier of a fact: its key and value."""
+        table, number = self.table(fact)
+        fits = self.pools.of_form[form]
+        pairs = [
+            (self.kb.keys[k], v)
+            for k, v in self.kb.qualifier_sets.pairs(int(table.qualifiers[number]))
+            if fits[v]
+        ]
+        found, value = draw_from(self.random, [(k, v) for k, v in pairs if key in (None, k)])
+        return found, self.kb.values[value]
+
+    def comparison(
+        self, pattern: Pattern, key: str, value: Value, holds: bool, scope: Scope
+    ) -> list[Words]:
+        """The constant, and the operator if there is one, that hold of a value or do not."""
+        name = pattern.function.name
+        if name.endswith("Str"):
+            if holds:
+                return [ValueWords(str(value), value)]
+            other = constant_for(
+                self.random, value, "=", holds=False, others=self._values_of(key), day=False
+            )
+            return [ValueWords(str(other), other)]
+        given = scope.given(pattern.arguments[-1])
+        operator: Operator = given or draw_operator(self.random, self.operators)  # type: ignore[assignment]
+        others = [] if holds else self._values_of(key)
+        constant = constant_for(
+            self.random, value, operator, holds=holds, others=others, day=name.endswith("Date")
+        )
+        return [ValueWords(str(constant), constant), OperatorWords(operator, constant)]
+
+    def _values_of(self, key: str) -> list[Value]:
+        """A few values of a key."""
+        facts = self.pools.key_facts(self.kb.key_number(key), "any", None)
+        return [self.pools.value(draw_from(self.random, facts)) for _ in range(5)]

@@ -1,0 +1,495 @@
+"""How each function of the language is drawn, and what a node must have for that.
+
+A way gets a call with gaps and the node that its result must hold, or none yet; it draws the
+arguments from facts, and then the inputs by the recursion that its source was given. Relations and
+keys are drawn before their facts, so that rare ones get their share.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+
+from generation.grammar import Part, Pattern, Symbol, Variable
+from generation.lexicon import (
+    ComparisonWords,
+    ConceptWords,
+    Direction,
+    KeyWords,
+    NameWords,
+    QualifierWords,
+    ValueWords,
+    Words,
+)
+from generation.pools import (
+    OF_QUALIFIERS,
+    OF_VALUES,
+    Capability,
+    Form,
+    NoDraw,
+    Qualified,
+    draw_from,
+)
+from generation.scope import DrawnPart, Goal, Scope, Source
+from kb import Value
+from kopl import functions as f
+from kopl.denotation import Located
+from kopl.functions import Function
+from kopl.program import Call
+
+# Facts that are looked at to find one that tells its node from others.
+LOOKED_AT = 4
+
+Way: TypeAlias = Callable[[Source, Pattern, Scope, Goal], DrawnPart]
+WAYS: dict[str, Way] = {}
+FORMS: dict[str, Form] = {
+    "FilterStr": "string",
+    "FilterNum": "quantity",
+    "FilterYear": "time",
+    "FilterDate": "date",
+}
+
+
+def draws(*functions: Function) -> Callable[[Way], Way]:
+    """Register how functions are drawn."""
+
+    def register(way: Way) -> Way:
+        if list(inspect.signature(way).parameters) != ["source", "pattern", "scope", "goal"]:
+            raise TypeError(f"{way.__name__} is no way to draw")
+        WAYS.update({function.name: way for function in functions})
+        return way
+
+    return register
+
+
+def is_everything(part: Part) -> bool:
+    """Whether a part is FindAll."""
+    return isinstance(part, Pattern) and part.function is f.FIND_ALL
+
+
+def is_name(part: Part) -> bool:
+    """Whether a part is Find; beside a condition it is a name that needs the condition."""
+    return isinstance(part, Pattern) and part.function is f.FIND
+
+
+# --- what a node must have -------------------------------------------------------------------
+
+
+def requirements(part: Part) -> Capability:
+    """What a node must have so that a part of a program can be drawn to hold it.
+
+    Most rules that fail for a node fail for something that can be known beforehand: it has no
+    number to compare, its name is that of no other.
+    """
+    if isinstance(part, Symbol):
+        return Capability(0)
+    name, function = part.function.name, part.function
+    if function is f.FIND:
+        return Capability.UNIQUE
+    if name in FORMS:
+        return OF_VALUES[FORMS[name]] | _beside(part.inputs[0])
+    if function is f.FILTER_CONCEPT:
+        return Capability.ENTITY | _beside(part.inputs[0])
+    if name.removeprefix("Q") in FORMS:
+        return OF_QUALIFIERS[FORMS[name.removeprefix("Q")]] | requirements(part.inputs[0])
+    if function is f.AND:
+        return requirements(part.inputs[0]) | _beside(part.inputs[1])
+    if function is f.OR:
+        return requirements(part.inputs[0])
+    if function is f.RELATE:
+        ends = {"forward": Capability.TAIL, "backward": Capability.HEAD}
+        direction = part.arguments[1]
+        return ends[direction] if isinstance(direction, str) else Capability(0)
+    return Capability(0)
+
+
+def _beside(part: Part) -> Capability:
+    """The requirements of what stands beside a condition."""
+    return Capability.NAMESAKES if is_name(part) else requirements(part)
+
+
+# --- functions that locate entities ----------------------------------------------------------
+
+
+@draws(f.FIND_ALL)
+def _find_all(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    return DrawnPart(Call(pattern.function), source.entity(goal))
+
+
+@draws(f.FIND)
+def _find(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    target = source.entity(goal)
+    name = source.kb.name_of(target)
+    others = len(source.kb.named(name)) - 1
+    if not name or (others > 0) != goal.namesakes:
+        raise NoDraw
+    return DrawnPart(scope.call(pattern, [], NameWords(name)), target)
+
+
+@draws(f.FILTER_CONCEPT)
+def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    (inside,), (argument,) = pattern.inputs, pattern.arguments
+    if is_name(inside):
+        return _namesake(source, pattern, scope, goal)
+    given, everything = scope.given(argument), is_everything(inside)
+    if goal.target is None and given and everything:
+        goal = goal.at(draw_from(source.random, source.kb.instances_of(given).tolist()))
+    inner = source.draw(inside, scope, goal)
+    if not source.kb.is_entity(inner.target):
+        raise NoDraw
+    if not everything and source.nothing:
+        source.nothing = False
+        unrelated = ConceptWords(_unrelated_concept(source, inner))
+        return DrawnPart(scope.call(pattern, [inner.call], unrelated), inner.target, inner.fact)
+    if not everything:
+        source.several(inner)
+    concepts = source.pools.concepts_of(inner.target)
+    if given is not None:
+        concepts = [concept for concept in concepts if concept == given]
+    for concept in source.random.sample(concepts, len(concepts)):
+        call = Call(pattern.function, (inner.call,), (concept,))
+        if everything or source.size(call) < source.size(inner.call):
+            scope.bind(argument, ConceptWords(concept))
+            return DrawnPart(call, inner.target, inner.fact)
+    raise NoDraw
+
+
+def _namesake(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    """A name that several nodes have, with a concept that tells the target apart."""
+    kb, target = source.kb, source.entity(goal)
+    name = kb.name_of(target)
+    others = [node for node in kb.named(name).tolist() if node != target]
+    if not name or not others or not kb.is_entity(target):
+        raise NoDraw
+    taken: set[str] = set()
+    for other in others:
+        if kb.is_entity(other):
+            taken.update(source.pools.concepts_of(other))
+    free = [concept for concept in source.pools.concepts_of(target) if concept not in taken]
+    concept = draw_from(source.random, free)
+    (inside,) = pattern.inputs
+    assert isinstance(inside, Pattern)
+    find = scope.call(inside, [], NameWords(name))
+    return DrawnPart(scope.call(pattern, [find], ConceptWords(concept)), target)
+
+
+def _unrelated_concept(source: Source, part: DrawnPart) -> str:
+    """A concept of no element of a part, but of something that has such a fact as well.
+
+    "How many mountains share a border with Norway": other things than those that do.
+    """
+    table, number = source.table(part.fact)
+    relational = table is source.kb.relational
+    ends = (table.object, table.subject) if relational else (table.subject,)
+    column = next((end for end in ends if int(end[number]) == part.target), table.subject)
+    facts = table.of_predicate(int(table.predicate[number]))
+    other = int(column[draw_from(source.random, facts.tolist())])
+    concepts = source.pools.concepts_of(other) if source.kb.is_entity(other) else []
+    concept = draw_from(source.random, concepts)
+    if source.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
+        raise NoDraw
+    return concept
+
+
+@draws(f.RELATE)
+def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    relation, toward = (scope.given(argument) for argument in pattern.arguments)
+    table = source.kb.relational
+    direction: Direction
+    if goal.target is None:
+        number = source.relation(relation, goal.qualified)
+        facts = source.pools.relation_facts(number, goal.qualified) if number >= 0 else []
+        direction = _direction(toward or draw_from(source.random, ("forward", "backward")))
+    else:
+        known = None if relation is None else source.kb.relation_number(relation)
+        ways = [
+            (r, d)
+            for r, d in source.pools.links(goal.target)
+            if toward in (None, d) and known in (None, r)
+        ]
+        number, direction, facts = _distinguishing_fact(source, goal, ways)
+    fact = draw_from(source.random, facts)
+    ends = int(table.subject[fact]), int(table.object[fact])
+    near, far = ends if direction == "forward" else ends[::-1]
+    if near == far or near in goal.path:
+        raise NoDraw
+    words = source.lexicon.relation(source.kb.relations[number], direction)
+    scope.bind(pattern.arguments[0], words)
+    scope.bind(pattern.arguments[1], Words(direction))
+    below = Goal(near, "any", None, goal.budget, (*goal.path, far))
+    inner = source.draw(pattern.inputs[0], scope, below)
+    call = Call(pattern.function, (inner.call,), (words.text, direction))
+    return DrawnPart(call, far, ("relational", fact))
+
+
+def _direction(text: str) -> Direction:
+    return "forward" if text == "forward" else "backward"
+
+
+def _distinguishing_fact(
+    source: Source, goal: Goal, ways: list[tuple[int, Direction]]
+) -> tuple[int, Direction, list[int]]:
+    """A relation, a direction, and facts that lead to the target by them.
+
+    Half of the time it is a fact whose other end leads to few nodes but the target: what is
+    related to a small town tells it from others, what is related to a continent does not.
+    """
+    table, links = source.kb.relational, source.pools.links
+    assert goal.target is not None
+    found: list[tuple[int, tuple[int, Direction, list[int]]]] = []
+    several = source.random.random() < 0.5
+    for _ in range(LOOKED_AT if several else 1):
+        number, direction = draw_from(source.random, ways)
+        facts = links(goal.target)[number, direction]
+        if goal.qualified is not None:
+            sets = source.pools.sets_with(goal.qualified)
+            facts = [fact for fact in facts if sets[table.qualifiers[fact]]]
+        if not facts:
+            continue
+        if not several:
+            return number, direction, facts
+        fact = draw_from(source.random, facts)
+        end = int((table.subject if direction == "forward" else table.object)[fact])
+        back: Direction = "backward" if direction == "forward" else "forward"
+        found.append((len(links(end)[number, back]), (number, direction, [fact])))
+    if not found:
+        raise NoDraw
+    return min(found, key=lambda one: one[0])[1]
+
+
+@draws(f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR, f.FILTER_DATE)
+def _filter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    (inside,) = pattern.inputs
+    fact = source.literal(scope.given(pattern.arguments[0]), FORMS[pattern.function.name], goal)
+    target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
+    inner = source.draw(inside, scope, goal.at(target, namesakes=is_name(inside)))
+    words = source.comparison(pattern, key, source.pools.value(fact), True, scope)
+    call = scope.call(pattern, [inner.call], KeyWords(key), *words)
+    if not is_everything(inside):
+        source.narrowing(call)
+    return DrawnPart(call, target, ("literal", fact))
+
+
+@draws(f.QFILTER_STR, f.QFILTER_NUM, f.QFILTER_YEAR, f.QFILTER_DATE)
+def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    form = FORMS[pattern.function.name.removeprefix("Q")]
+    given = scope.given(pattern.arguments[0])
+    if goal.target is not None and not source.pools.has_qualified(goal.target, (given, form)):
+        raise NoDraw
+    asked = Goal(goal.target, goal.form, (given, form), goal.budget, goal.path)
+    inner = source.several(source.draw(pattern.inputs[0], scope, asked))
+    key, value = source.qualifier(inner.fact, given, form)
+    words = source.comparison(pattern, key, value, True, scope)
+    call = scope.call(pattern, [inner.call], QualifierWords(key), *words)
+    return DrawnPart(source.narrowing(call), inner.target, inner.fact)
+
+
+@draws(f.AND)
+def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    first, second = pattern.inputs
+    left = source.several(source.draw(first, scope, goal))
+    right = source.draw(second, scope, goal.at(left.target, namesakes=is_name(second)))
+    call = Call(pattern.function, (left.call, right.call))
+    return DrawnPart(source.narrowing(call), left.target)
+
+
+@draws(f.OR)
+def _or(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    first, second = pattern.inputs
+    left = source.draw(first, scope, goal)
+    right = source.draw(second, scope, goal.at(_bound_node(source, second, scope)))
+    call = Call(pattern.function, (left.call, right.call))
+    if source.size(call) in (source.size(left.call), source.size(right.call)):
+        raise NoDraw
+    return DrawnPart(call, left.target)
+
+
+def _bound_node(source: Source, part: Part, scope: Scope) -> int | None:
+    """A node that a part may hold whose relation or concept was drawn before, or None."""
+    if isinstance(part, Symbol):
+        return None
+    if part.function is f.RELATE and (relation := scope.given(part.arguments[0])):
+        number = source.kb.relation_number(relation)
+        fact = draw_from(source.random, source.pools.relation_facts(number, None))
+        table, forward = source.kb.relational, scope.given(part.arguments[1]) == "forward"
+        return int((table.object if forward else table.subject)[fact])
+    if part.function is f.FILTER_CONCEPT and (concept := scope.given(part.arguments[0])):
+        inner = _bound_node(source, part.inputs[0], scope)
+        if inner is not None:
+            return inner
+        return int(draw_from(source.random, source.kb.instances_of(concept).tolist()))
+    return None
+
+
+# --- functions that ask ----------------------------------------------------------------------
+
+
+@draws(f.QUERY_NAME)
+def _query_name(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    inner = source.draw(pattern.inputs[0], scope, goal)
+    call = Call(pattern.function, (inner.call,))
+    return DrawnPart(call, inner.target, intended=source.kb.name_of(inner.target))
+
+
+@draws(f.COUNT)
+def _count(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    inner = source.draw(pattern.inputs[0], scope, goal)
+    size = source.size(inner.call)
+    return DrawnPart(Call(pattern.function, (inner.call,)), inner.target, intended=str(size))
+
+
+@draws(f.QUERY_ATTR)
+def _query_attr(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    fact = source.literal(scope.given(pattern.arguments[0]), goal.form, goal)
+    target = int(source.kb.literals.subject[fact])
+    inner = source.draw(pattern.inputs[0], scope, goal.at(target))
+    call = scope.call(pattern, [inner.call], KeyWords(source.pools.key(fact)))
+    return DrawnPart(call, target, ("literal", fact), str(source.pools.value(fact)))
+
+
+@draws(f.QUERY_ATTR_UNDER_CONDITION)
+def _query_attr_under_condition(
+    source: Source, pattern: Pattern, scope: Scope, goal: Goal
+) -> DrawnPart:
+    drawn, fact, key, value = _qualified_literal(source, pattern, scope, goal, pattern.arguments[1])
+    words = KeyWords(source.pools.key(fact)), QualifierWords(key), ValueWords(str(value), value)
+    call = scope.call(pattern, [drawn.call], *words)
+    return DrawnPart(call, drawn.target, drawn.fact, str(source.pools.value(fact)))
+
+
+@draws(f.QUERY_ATTR_QUALIFIER)
+def _query_attr_qualifier(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    drawn, fact, key, answer = _qualified_literal(
+        source, pattern, scope, goal, pattern.arguments[2]
+    )
+    value = source.pools.value(fact)
+    words = KeyWords(source.pools.key(fact)), ValueWords(str(value), value), QualifierWords(key)
+    call = scope.call(pattern, [drawn.call], *words)
+    return DrawnPart(call, drawn.target, intended=str(answer))
+
+
+def _qualified_literal(
+    source: Source, pattern: Pattern, scope: Scope, goal: Goal, qualifier: str | Variable
+) -> tuple[DrawnPart, int, str, Value]:
+    """The only input, drawn for a literal fact; that fact, and one of its qualifiers."""
+    given = scope.given(qualifier)
+    asked = Goal(goal.target, goal.form, (given, "any"), goal.budget, goal.path)
+    fact = source.literal(scope.given(pattern.arguments[0]), goal.form, asked)
+    key, value = source.qualifier(("literal", fact), given, "any")
+    target = int(source.kb.literals.subject[fact])
+    inner = source.draw(pattern.inputs[0], scope, goal.at(target))
+    return DrawnPart(inner.call, target, ("literal", fact)), fact, key, value
+
+
+@draws(f.QUERY_RELATION)
+def _query_relation(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    fact = draw_from(source.random, source.pools.relation_facts(source.relation(), None))
+    calls, head = _ends(source, pattern, scope, goal, fact)
+    relation = source.kb.relations[int(source.kb.relational.predicate[fact])]
+    return DrawnPart(Call(pattern.function, tuple(calls)), head, intended=relation)
+
+
+@draws(f.QUERY_RELATION_QUALIFIER)
+def _query_relation_qualifier(
+    source: Source, pattern: Pattern, scope: Scope, goal: Goal
+) -> DrawnPart:
+    relation, qualifier = (scope.given(argument) for argument in pattern.arguments)
+    asked: Qualified = (qualifier, "any")
+    number = source.relation(relation, asked)
+    if number < 0:
+        raise NoDraw
+    fact = draw_from(source.random, source.pools.relation_facts(number, asked))
+    key, answer = source.qualifier(("relational", fact), qualifier, "any")
+    calls, head = _ends(source, pattern, scope, goal, fact)
+    words = source.lexicon.relation(source.kb.relations[number], "forward")
+    call = scope.call(pattern, calls, words, QualifierWords(key))
+    return DrawnPart(call, head, intended=str(answer))
+
+
+def _ends(
+    source: Source, pattern: Pattern, scope: Scope, goal: Goal, fact: int
+) -> tuple[list[Call], int]:
+    """The two inputs, drawn for the head and the tail of a relational fact; and the head."""
+    table = source.kb.relational
+    head, tail = int(table.subject[fact]), int(table.object[fact])
+    if head == tail:
+        raise NoDraw
+    calls = []
+    for part, end, other in zip(pattern.inputs, (head, tail), (tail, head), strict=True):
+        below = Goal(end, "any", None, goal.budget, (*goal.path, other))
+        calls.append(source.draw(part, scope, below).call)
+    return calls, head
+
+
+@draws(f.SELECT_AMONG)
+def _select_among(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
+    target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
+    inner = source.draw(pattern.inputs[0], scope, goal.at(target))
+    keys = _comparable(source, inner.call)
+    if key not in keys:
+        key = draw_from(source.random, keys)
+    return DrawnPart(_choice(source, pattern, scope, [inner.call], key), target)
+
+
+def _comparable(source: Source, call: Call) -> list[str]:
+    """The keys by which two or more elements have a quantity each, and none has several."""
+    found, kb = source.outcome(call), source.kb
+    assert isinstance(found, Located)
+    table = kb.literals
+    facts = table.of_subjects(found.ids)
+    facts = facts[source.pools.of_form["quantity"][table.object[facts]]]
+    owners = np.stack((table.predicate[facts], table.subject[facts]))
+    (keys, _), counts = np.unique(owners, axis=1, return_counts=True)
+    several = np.bincount(keys, minlength=len(kb.keys)) > 1
+    several[keys[counts > 1]] = False
+    return [kb.keys[key] for key in np.flatnonzero(several).tolist()]
+
+
+@draws(f.SELECT_BETWEEN)
+def _select_between(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    kb, pools = source.kb, source.pools
+    fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
+    first, key = int(kb.literals.subject[fact]), pools.key(fact)
+    # The other one is of the same concept where there is one: nobody compares a lake to a law.
+    facts = pools.key_facts(kb.key_number(key), "quantity", None)
+    mine = set(kb.concepts_of(first))
+    for _ in range(8):
+        second = int(kb.literals.subject[draw_from(source.random, facts)])
+        if second != first and mine.intersection(kb.concepts_of(second)):
+            break
+    else:
+        raise NoDraw
+    nodes = zip(pattern.inputs, (first, second), strict=True)
+    calls = [source.draw(part, scope, goal.at(node)).call for part, node in nodes]
+    return DrawnPart(_choice(source, pattern, scope, calls, key), first)
+
+
+def _choice(source: Source, pattern: Pattern, scope: Scope, inputs: list[Call], key: str) -> Call:
+    """The choice by a word for which one is ahead; raises NoDraw where there is a draw."""
+    kind = pattern.function.arguments[1][1]
+    word = scope.given(pattern.arguments[1])
+    for one in (word,) if word else source.random.sample(kind.choices, len(kind.choices)):
+        if source.size(Call(pattern.function, tuple(inputs), (key, one))) == 1:
+            return scope.call(pattern, inputs, KeyWords(key), ComparisonWords(one, key))
+    raise NoDraw
+
+
+@draws(f.VERIFY_STR, f.VERIFY_NUM, f.VERIFY_YEAR, f.VERIFY_DATE)
+def _verify(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
+    form = FORMS[pattern.function.name.replace("Verify", "Filter")]
+    asked = Goal(goal.target, form, None, goal.budget, goal.path)
+    inner = source.draw(pattern.inputs[0], scope, asked)
+    if inner.fact is None:
+        raise NoDraw
+    fact, holds = inner.fact[1], source.random.random() < 0.5
+    key, value = source.pools.key(fact), source.pools.value(fact)
+    call = scope.call(pattern, [inner.call], *source.comparison(pattern, key, value, holds, scope))
+    return DrawnPart(call, inner.target, intended="yes" if holds else "no")
+
+
+if missing := [name for name in f.FUNCTIONS if name not in WAYS]:
+    raise TypeError(f"functions that cannot be drawn: {', '.join(missing)}")
