@@ -167,7 +167,7 @@ def torch_is_needed() -> Iterator[None]:
 
 def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     """What must be known of the confidence, or nothing."""
-    from parsers.scoring_confidence import Decoding
+    from parsers.evaluation.confidence import Decoding
 
     temperature = answer.temperature
     kind = Decoding(1, not arguments.unconstrained, arguments.guided).kind

@@ -127,16 +127,18 @@ def score(
     that are wrong, before anything is computed.
     """
     with torch_is_needed():
-        from parsers.report import EvaluationError, write_answers, write_predictions
-        from parsers.report_html import write_html
-        from parsers.report_runs import check_output, compare
-        from parsers.report_text import text_of
-        from parsers.scoring_confidence import MOST, Decoding
+        from parsers.evaluation.confidence import MOST, Decoding
+        from parsers.evaluation.html import template, write_html
+        from parsers.evaluation.report import EvaluationError, write_answers, write_predictions
+        from parsers.evaluation.runs import check_output, compare
+        from parsers.evaluation.tables import text_of
     folders = [runs] if isinstance(runs, Path) else list(runs)
     files = [data] if isinstance(data, Path) else list(data)
     for path in (predictions, html):
         if path:
             check_output(path, files)
+    if html:
+        template()  # what it needs must be there before the long work
     decodings = [Decoding(beams, one, guided) for one in constrained]
     as_lines = predictions is not None and predictions.suffix.lower() not in (".json", ".jsonl")
     if as_lines and len(folders) * len(decodings) > 1:

@@ -76,14 +76,12 @@ def run(arguments: argparse.Namespace) -> int:
         raise KoplError("--resume goes on with the settings of the run; leave out --config")
     moment = now()
     with torch_is_needed():
-        import torch
-
         from generation.recombination import recombined
         from kopl_cli import training_questions
         from parsers import training
         from parsers.checkpoint import lasting, load_own, read_run
         from parsers.settings import pairs_of, read_settings
-        from parsers.world import World
+        from parsers.world import World, use_threads
 
     begin = time.monotonic()
     if arguments.resume:
@@ -95,7 +93,7 @@ def run(arguments: argparse.Namespace) -> int:
         settings = read_settings(config, arguments.set)
     # The run is to be found, and to go on, from any folder.
     settings = settings.changed({"kb": lasting(settings.kb)})
-    torch.set_num_threads(settings.threads)
+    use_threads(settings.threads)
     world = World.of(settings)
     clock = Clock(world.device, settings.threads, training_questions.workers(settings), moment)
     try:
@@ -156,7 +154,7 @@ def _ways(settings: Settings) -> tuple[str, ...]:
 
 def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
     """What is predicted after a training, where there is time for all."""
-    from parsers.scoring_confidence import ASKING, MOST
+    from parsers.evaluation.confidence import ASKING, MOST
 
     try:
         with open(folder / "test.jsonl", "rb") as file:
@@ -170,9 +168,9 @@ def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
 
 def calibrate_for_asking(folder: Path, kb: KnowledgeBase, most: int) -> None:
     """Fit the temperature of what ``kopl ask`` does, which takes the best of a beam that runs."""
+    from parsers.evaluation.confidence import Decoding
+    from parsers.evaluation.runs import calibrate
     from parsers.parser import BEAMS, Parser
-    from parsers.report_runs import calibrate
-    from parsers.scoring_confidence import Decoding
 
     calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), most)
 

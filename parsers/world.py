@@ -153,6 +153,11 @@ class World:
             yield
 
 
+def use_threads(count: int) -> None:
+    """Let this process compute with so many threads."""
+    torch.set_num_threads(count)
+
+
 def device_of(name: str, local: int = 0) -> torch.device:
     """The device that the settings name; raises SettingsError when there is none such."""
     check_device(name)

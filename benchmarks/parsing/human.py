@@ -18,8 +18,8 @@ from benchmarks.parsing.tables import Section, interval, table
 from generation.human.records import HumanQuestion, read_questions
 from kopl.example import Example, read_examples, read_objects, write_examples
 from kopl.text import read
+from parsers.evaluation.accuracy import DIFFERENCE_INTERVAL, Difference, Share
 from parsers.matching import exact_match
-from parsers.scoring_statistics import DIFFERENCE_INTERVAL, Difference, Share
 
 CONFIG = ROOT / "configs" / "human.yaml"
 ALL = "all"

@@ -15,7 +15,7 @@ import pytest
 from kb import KoplError
 from kopl.example import Example, write_examples
 from kopl_cli import main
-from parsers.scoring_confidence import Decoding, Temperature, write_temperature
+from parsers.evaluation.confidence import Decoding, Temperature, write_temperature
 from tests.parsers.test_evaluation import AREA, COUNTRIES, written
 
 ROOT = Path(__file__).parents[2]
@@ -234,14 +234,13 @@ def test_a_run_that_cannot_be_written_into_is_scored_all_the_same(
     run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kopl_base.errors import WriteError
-    from parsers import report_runs
-    from parsers.evaluation import Report
+    from parsers.evaluation import Report, runs
 
     def refuse(*arguments: object) -> None:
         raise WriteError("calibration.json: cannot be written")
 
-    monkeypatch.setattr(report_runs, "write_temperature", refuse)
-    comparison, shown = report_runs.compare([run], [run / "test.jsonl"])
+    monkeypatch.setattr(runs, "write_temperature", refuse)
+    comparison, shown = runs.compare([run], [run / "test.jsonl"])
     assert isinstance(comparison.runs[0].report, Report) and shown == [[]]
     assert any("could not be stored" in note for note in comparison.runs[0].notes)
 

@@ -12,11 +12,11 @@ from kopl.example import Asked, BareQuestion, Example, read_questions, write_exa
 from kopl.text import read, to_json
 from kopl_base.errors import ReadError
 from parsers.evaluation import Report, evaluate
+from parsers.evaluation.confidence import Decoding
+from parsers.evaluation.html import worst_errors, write_html
+from parsers.evaluation.report import Comparison, ScoredRun, write_answers, write_predictions
+from parsers.evaluation.tables import footnotes, sheets
 from parsers.languages import KoplLanguage
-from parsers.report import Comparison, Scored, write_answers, write_predictions
-from parsers.report_html import worst_errors, write_html
-from parsers.report_tables import footnotes, sheets
-from parsers.scoring_confidence import Decoding
 from tests.parsers.test_evaluation import AREA, CAPITAL, COUNT, COUNTRIES, VERIFY, Told
 
 FAILS = "Count(Count(FindAll()))"
@@ -59,7 +59,7 @@ def test_scores_are_those_of_what_can_be_compared(report: Report) -> None:
 
 
 def test_all_reports_can_be_written(report: Report, small: KnowledgeBase, tmp_path: Path) -> None:
-    run = Scored("runs/a", Decoding(), report)
+    run = ScoredRun("runs/a", Decoding(), report)
     comparison = Comparison("test.json", [run, run])
     assert comparison.differences()[0][2].both == 2
     cells = {row[0]: row[1] for sheet in sheets(comparison) for row in sheet.rows}
@@ -70,13 +70,14 @@ def test_all_reports_can_be_written(report: Report, small: KnowledgeBase, tmp_pa
     assert (line["hops"], line["length"], line["skills"]) == (None, None, [])
     shown = worst_errors(run, KoplLanguage(small), 9)
     assert [one.judged.example.question for one in shown] == ["how many?"]
+    pytest.importorskip("jinja2")
     write_html(tmp_path / "r.html", comparison, [shown, shown])
     assert "predicted program" in (tmp_path / "r.html").read_text()
 
 
 def test_of_nothing_that_is_compared_there_are_no_scores(small: KnowledgeBase) -> None:
     model = Told(KoplLanguage(small), {NEITHER.question: [VERIFY]})
-    run = Scored("runs/a", Decoding(), evaluate(model, [NEITHER], ()))
+    run = ScoredRun("runs/a", Decoding(), evaluate(model, [NEITHER], ()))
     comparison = Comparison("test.json", [run])
     accuracy, *_ = sheets(comparison)
     assert accuracy.rows[0][1] == "–"
@@ -86,7 +87,7 @@ def test_of_nothing_that_is_compared_there_are_no_scores(small: KnowledgeBase) -
 
 def test_the_leaderboard_gets_a_line_for_each_question(report: Report, tmp_path: Path) -> None:
     """The first of several answers; what failed has none, and is no "no"."""
-    write_answers(tmp_path / "a.txt", Scored("runs/a", Decoding(), report))
+    write_answers(tmp_path / "a.txt", ScoredRun("runs/a", Decoding(), report))
     lines = (tmp_path / "a.txt").read_text("utf-8").splitlines()
     first = report.judged[-1].denotation
     assert first is not None

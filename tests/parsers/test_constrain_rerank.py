@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kb import KnowledgeBase
 from kopl.executor import Executor
-from parsers.calibration import (
+from parsers.constrain.rerank import by_execution
+from parsers.evaluation.confidence import (
     CalibrationError,
     calibrated,
     expected_calibration_error,
@@ -18,7 +19,6 @@ from parsers.calibration import (
     reliability,
     renormalised,
 )
-from parsers.constrain.rerank import by_execution
 
 FAILS = "QueryAttr(Find(Paris), area, area)"
 EMPTY = "QueryAttr(Find(Paris), motto)"

@@ -11,9 +11,9 @@ from kb import KnowledgeBase
 from kopl.example import Example
 from kopl.text import read
 from parsers.evaluation import evaluate
+from parsers.evaluation.judging import Verdict, hops_of, judge, length_of, skills_of
 from parsers.languages import KoplLanguage, Language, SparqlLanguage
 from parsers.prediction import Prediction
-from parsers.scoring import Verdict, hops_of, judge, length_of, skills_of
 
 AREA = 'QueryAttr(Find("Norway"), area)'
 CAPITAL = 'QueryName(Relate(Find("Norway"), capital, forward))'

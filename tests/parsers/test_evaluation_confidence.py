@@ -10,26 +10,24 @@ import numpy as np
 import pytest
 
 from kb import KnowledgeBase, KoplError
-from parsers.calibration import (
-    CalibrationError,
-    calibrated_sequences,
-    fit_temperature_of_sequences,
-    log_loss,
-)
 from parsers.evaluation import Report
-from parsers.languages import KoplLanguage
-from parsers.prediction import Prediction
-from parsers.scoring import judge
-from parsers.scoring_confidence import (
+from parsers.evaluation.confidence import (
     KINDS,
     Calibration,
+    CalibrationError,
     Decoding,
     Temperature,
+    calibrated_sequences,
     fit,
+    fit_temperature_of_sequences,
     fitted,
+    log_loss,
     read_temperature,
     write_temperature,
 )
+from parsers.evaluation.judging import judge
+from parsers.languages import KoplLanguage
+from parsers.prediction import Prediction
 from tests.parsers.test_evaluation import COUNT, Told, asks, written
 
 KIND = Decoding().kind

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsers.scoring_statistics import Difference, Share, wilson
+from parsers.evaluation.accuracy import Difference, Share, wilson
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,8 @@ from kopl.sparql.from_kopl import translate
 from kopl.sparql.text import write
 from kopl_cli import main
 from kopl_cli.train import find_config
+from parsers.evaluation.report import PUBLISHED, TABLE_5
 from parsers.history import sources
-from parsers.report_paper import PUBLISHED, TABLE_5
 from parsers.settings import read_settings
 
 ROWS = ["kqapro-bart-kopl", "kqapro-bart-sparql", "kqapro-rnn-kopl", "kqapro-rnn-sparql"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,20 +16,25 @@ from kb import KnowledgeBase, KoplError
 from kopl.example import Example
 from kopl.text import read
 from parsers.evaluation import evaluate
+from parsers.evaluation.confidence import Decoding, Temperature
+from parsers.evaluation.html import departures, worst_errors, write_html
+from parsers.evaluation.report import (
+    PUBLISHED,
+    TABLE_5,
+    Comparison,
+    ScoredRun,
+    same_questions,
+    write_predictions,
+)
+from parsers.evaluation.tables import footnotes, sheets, text_of
 from parsers.languages import KoplLanguage
-from parsers.report import Comparison, Scored, same_questions, write_predictions
-from parsers.report_html import departures, worst_errors, write_html
-from parsers.report_paper import PUBLISHED, TABLE_5
-from parsers.report_tables import footnotes, sheets
-from parsers.report_text import text_of
-from parsers.scoring_confidence import Decoding, Temperature
 from tests.parsers.test_evaluation import AREA, CAPITAL, COUNT, COUNTRIES, VERIFY, Told
 
 EVIL = '<script>alert("x")</script>&\0'
 STRANGER = 'QueryName(Relate(Find("Sweden"), capital, forward))'
 
 
-def scored(language: KoplLanguage, name: str, *predicted: str) -> Scored:
+def scored(language: KoplLanguage, name: str, *predicted: str) -> ScoredRun:
     """A run on four questions, whose predictions have the probabilities e^-1."""
     examples = [
         Example("area?", read(AREA), "323802 square kilometre", id="q1"),
@@ -39,7 +45,7 @@ def scored(language: KoplLanguage, name: str, *predicted: str) -> Scored:
     texts = {one.question: [text] for one, text in zip(examples, predicted, strict=True)}
     report = evaluate(Told(language, texts), examples, ["Oslo", "8"])
     temperature = Temperature(2.0, "log-probability", Decoding().kind, 9, 4)
-    return Scored(name, Decoding(), report, temperature, (f"remark {EVIL}",))
+    return ScoredRun(name, Decoding(), report, temperature, (f"remark {EVIL}",))
 
 
 @pytest.fixture
@@ -172,6 +178,7 @@ class Page(HTMLParser):
 
 
 def test_the_html_file(comparison: Comparison, small: KnowledgeBase, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
     language = KoplLanguage(small)
     errors = [worst_errors(run, language, 5) for run in comparison.runs]
     assert [[one.judged.example.question for one in found] for found in errors] == [
@@ -202,7 +209,17 @@ def test_the_html_file(comparison: Comparison, small: KnowledgeBase, tmp_path: P
     assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
 
 
+def test_html_needs_a_package(
+    comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(KoplError, match=r"^HTML reports: the package Jinja2 is not .*\[html\]"):
+        write_html(tmp_path / "r.html", comparison, [[], []])
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_program_too_large_for_a_chart(small: KnowledgeBase, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2")
     language = KoplLanguage(small)
     large = "Count(" + "Relate(" * 80 + "FindAll()" + ", capital, forward)" * 80 + ")"
     run = scored(language, "a", large, CAPITAL, COUNT, VERIFY)

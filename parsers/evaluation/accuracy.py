@@ -1,7 +1,14 @@
-"""Scoring a parser by executing its programs: Tables 5 and 9 of the paper, and how far they get."""
+"""Scoring a parser by executing its programs: Tables 5 and 9 of the paper, and how far they get.
+
+Intervals of shares are Wilson's (1927, "Probable inference, the law of succession, and statistical
+inference"); of paired differences Newcombe's method 10 (1998, "Improved confidence intervals for
+the difference between binomial proportions based on paired data"); the test is McNemar's, exact.
+All follow from the counts alone: nothing is drawn at random.
+"""
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,16 +21,23 @@ from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
 from kopl_base.wording import counted
 from parsers.constrain.rerank import by_execution, plausible
+from parsers.evaluation.judging import PARTS, RULES, VERDICTS, JudgedExample, columns_of, judge
 from parsers.languages import Language
 from parsers.prediction import Prediction
-from parsers.scoring import PARTS, RULES, VERDICTS, Judged, columns_of, judge, skills_of
-from parsers.scoring_statistics import Share
+
+LEVEL = 0.95
+INTERVAL = "95 % Wilson score interval"
+DIFFERENCE_INTERVAL = "95 % interval by Newcombe's method 10 for paired proportions"
+DIFFERENCE_TEST = "McNemar's exact test, two-sided"
+
+# The quantile of the normal distribution that leaves 2.5 % above it.
+_Z = 1.959963984540054
 
 PART = 128
 NOTHING = Prediction("", float("-inf"), None, ParseError("nothing was written"))
 
 # Shares that tell how far predictions get and how often the program itself is right.
-SHARES: dict[str, Callable[[Judged], bool]] = {
+SHARES: dict[str, Callable[[JudgedExample], bool]] = {
     "parses": lambda one: one.parses,
     "types": lambda one: one.types,
     "runs": lambda one: one.runs,
@@ -48,6 +62,42 @@ class Predicts(Protocol):
 
 
 @dataclass(frozen=True)
+class Share:
+    """``count`` of ``of`` questions."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """The share, from 0 to 1; None of no questions."""
+        return self.count / self.of if self.of else None
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The lower and upper end of its Wilson interval; None of no questions."""
+        return wilson(self.count, self.of) if self.of else None
+
+    def to_json(self) -> dict[str, Any]:
+        """The count, the share and its interval as plain numbers."""
+        low, high = self.interval or (None, None)
+        return {"count": self.count, "of": self.of, "share": self.value, "low": low, "high": high}
+
+
+def wilson(count: int, of: int) -> tuple[float, float]:
+    """The Wilson score interval at `LEVEL` of a share; raises ValueError for no share."""
+    if not 0 <= count <= of or of == 0:
+        raise ValueError(f"{count} of {of} is no share")
+    share, square = count / of, _Z * _Z
+    middle = (share + square / (2 * of)) / (1 + square / of)
+    half = _Z / (1 + square / of) * math.sqrt(share * (1 - share) / of + square / (4 * of * of))
+    # Rounding must not leave 0 or 1 outside where nothing or all was counted.
+    return (max(0.0, middle - half) if count else 0.0), (
+        min(1.0, middle + half) if count < of else 1.0
+    )
+
+
+@dataclass(frozen=True)
 class Table:
     """Execution accuracy by one answer rule: overall, and for the columns of each part."""
 
@@ -67,11 +117,11 @@ class Table:
 class Report:
     """The judged predictions of one parser, in the order of the examples, and their scores."""
 
-    judged: list[Judged] = field(repr=False)
+    judged: list[JudgedExample] = field(repr=False)
     seen_answers: frozenset[str] = field(repr=False)
 
     @cached_property
-    def compared(self) -> list[Judged]:
+    def compared(self) -> list[JudgedExample]:
         """Those whose questions say what is right; the others are only predicted."""
         return [one for one in self.judged if one.compared]
 
@@ -81,7 +131,7 @@ class Report:
         return self.share(RULES["default"], among=self.compared).value or 0.0
 
     def share(
-        self, holds: Callable[[Judged], bool], among: Iterable[Judged] | None = None
+        self, holds: Callable[[JudgedExample], bool], among: Iterable[JudgedExample] | None = None
     ) -> Share:
         """Of how many of the predictions something holds."""
         chosen = self.judged if among is None else list(among)
@@ -99,8 +149,8 @@ class Report:
         return Table(self.share(holds, among=self.compared), parts)
 
     @cached_property
-    def _columns(self) -> dict[str, dict[str, list[Judged]]]:
-        found: dict[str, dict[str, list[Judged]]] = {
+    def _columns(self) -> dict[str, dict[str, list[JudgedExample]]]:
+        found: dict[str, dict[str, list[JudgedExample]]] = {
             part: {column: [] for column in columns} for part, columns in PARTS.items()
         }
         for one in self.compared:
@@ -173,7 +223,7 @@ def evaluate(
     """
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
-    judged: list[Judged | None] = [None] * len(examples)
+    judged: list[JudgedExample | None] = [None] * len(examples)
     for begin in range(0, len(order), PART):
         part = order[begin : begin + PART]
         questions = [examples[n].question for n in part]
@@ -197,6 +247,91 @@ def _best(
     return chosen.prediction, chosen.result if isinstance(chosen.result, Denoted) else None
 
 
-__all__ = [
-    "Judged", "Predicts", "Report", "Table", "evaluate", "judge", "skills_of",
-]  # fmt: skip
+@dataclass(frozen=True)
+class Difference:
+    """Which of the same questions two parsers have right: both, one alone, neither."""
+
+    both: int
+    only_first: int
+    only_second: int
+    neither: int
+
+    @classmethod
+    def of(cls, first: Sequence[bool], second: Sequence[bool]) -> Difference:
+        """Counted from what is right, question by question; raises ValueError for two lengths."""
+        pairs = list(zip(first, second, strict=True))
+        return cls(*(pairs.count(pair) for pair in _PAIRS))
+
+    @property
+    def questions(self) -> int:
+        """How many questions there are."""
+        return self.both + self.only_first + self.only_second + self.neither
+
+    @property
+    def value(self) -> float:
+        """The accuracy of the second less that of the first (0 of no questions)."""
+        gained = self.only_second - self.only_first
+        return gained / self.questions if self.questions else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The lower and upper end of the difference's interval; all there can be of none."""
+        if not self.questions:
+            return -1.0, 1.0
+        count = self.questions
+        first, second = self.both + self.only_first, self.both + self.only_second
+        share_1, share_2 = first / count, second / count
+        low_1, high_1 = wilson(first, count)
+        low_2, high_2 = wilson(second, count)
+        below = _apart(share_2 - low_2, high_1 - share_1, self._correlation)
+        above = _apart(high_2 - share_2, share_1 - low_1, self._correlation)
+        return self.value - below, self.value + above
+
+    @property
+    def p_value(self) -> float:
+        """How probable so uneven a split of the disagreements is, if both were equally good."""
+        disagreements = self.only_first + self.only_second
+        fewer = min(self.only_first, self.only_second)
+        term = total = 1  # binomial coefficients, exactly
+        for number in range(fewer):
+            term = term * (disagreements - number) // (number + 1)
+            total += term
+        return min(1.0, 2 * total / (1 << disagreements))
+
+    @property
+    def _correlation(self) -> float:
+        """The phi coefficient of the two (0 where one of them has all right, or all wrong).
+
+        Where it is positive, it is corrected for continuity, as the method says.
+        """
+        count = self.questions
+        first, second = self.both + self.only_first, self.both + self.only_second
+        product = first * (count - first) * second * (count - second)
+        if not product:
+            return 0.0
+        cross: float = self.both * self.neither - self.only_first * self.only_second
+        if cross > 0:
+            cross = max(0.0, cross - count / 2)
+        return cross / math.sqrt(product)
+
+    def to_json(self) -> dict[str, Any]:
+        """The counts, the difference, its interval and the test as plain numbers."""
+        low, high = self.interval
+        return {
+            "both right": self.both,
+            "only the first right": self.only_first,
+            "only the second right": self.only_second,
+            "neither right": self.neither,
+            "difference": self.value,
+            "low": low,
+            "high": high,
+            "p": self.p_value,
+        }
+
+
+_PAIRS = ((True, True), (True, False), (False, True), (False, False))
+
+
+def _apart(one: float, other: float, correlation: float) -> float:
+    squared = one * one - 2 * correlation * one * other + other * other
+    return math.sqrt(max(0.0, squared))

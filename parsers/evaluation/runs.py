@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-import torch
-
 from kb import KnowledgeBase
 from kopl.example import Asked, read_examples, read_questions
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.progress import ProgressBar
-from parsers.calibration import CalibrationError
 from parsers.checkpoint import read_run
-from parsers.evaluation import Report, evaluate
-from parsers.history import sources
-from parsers.memory import Parts
-from parsers.parser import Parser
-from parsers.report import Comparison, EvaluationError, Scored, same_questions
-from parsers.report_html import Shown, worst_errors
-from parsers.scoring_confidence import (
+from parsers.evaluation.accuracy import Report, evaluate
+from parsers.evaluation.confidence import (
     MOST,
+    CalibrationError,
     Decoding,
     Temperature,
     fit,
@@ -28,6 +21,12 @@ from parsers.scoring_confidence import (
     validation_questions,
     write_temperature,
 )
+from parsers.evaluation.html import Shown, worst_errors
+from parsers.evaluation.report import Comparison, EvaluationError, ScoredRun, same_questions
+from parsers.history import sources
+from parsers.memory import Parts
+from parsers.parser import Parser
+from parsers.world import use_threads
 
 
 def compare(
@@ -49,7 +48,7 @@ def compare(
     for file in files[1:]:
         if file != files[0]:
             same_questions(examples, _examples(file)[:first], f"{files[0]} and {file}")
-    torch.set_num_threads(parsers[0].settings.threads)
+    use_threads(parsers[0].settings.threads)
     scored, shown = [], []
     for folder, parser in zip(folders, parsers, strict=True):
         if memory is not None:
@@ -65,7 +64,7 @@ def compare(
 def score_run(
     folder: Path, parser: Parser, examples: Sequence[Asked], decoding: Decoding, name: str,
     fitted: int = MOST,
-) -> Scored:  # fmt: skip
+) -> ScoredRun:  # fmt: skip
     """The report of a run on some examples, with its temperature, which is fitted if need be."""
     parts = parser.model.parts = Parts()
     temperature, remarks = calibrate(folder, parser, decoding, fitted, examples)
@@ -81,7 +80,7 @@ def score_run(
         )
     if parts.given_up:
         remarks.append(f"for {parts.given_up} questions memory was not enough at all")
-    return Scored(name, decoding, report, temperature, tuple(remarks + _seen(folder, report)))
+    return ScoredRun(name, decoding, report, temperature, tuple(remarks + _seen(folder, report)))
 
 
 def _seen(folder: Path, report: Report) -> list[str]:

@@ -44,7 +44,7 @@ KEPT = 20
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedExample:
     """A prediction beside its example.
 
     ``gold``: the stored answer, or the only one of the gold program, None where neither is to be
@@ -123,7 +123,7 @@ class Judged:
 
 def judge(
     example: Asked, prediction: Prediction, language: Language, outcome: Denoted | None = None
-) -> Judged:
+) -> JudgedExample:
     """Run a prediction and compare; ``outcome`` is what running it gave, if that is known.
 
     The gold program is run when no answer is stored.
@@ -138,7 +138,7 @@ def judge(
     strings = outcome.denotation if outcome is not None else None
     first = strings[0] if strings else None
     same = _same_program(example, prediction, language)
-    return Judged(
+    return JudgedExample(
         example,
         prediction,
         gold,
@@ -234,7 +234,7 @@ def _column(number: int, columns: tuple[str, ...], other: str) -> str:
 PARTS: dict[str, tuple[str, ...]] = {"skills": SKILLS, "hops": HOPS, "length": LENGTHS}
 
 
-def columns_of(judged: Judged, seen_answers: Collection[str]) -> dict[str, set[str]]:
+def columns_of(judged: JudgedExample, seen_answers: Collection[str]) -> dict[str, set[str]]:
     """The columns of each part that a question counts in."""
     example = judged.example
     return {
@@ -245,7 +245,7 @@ def columns_of(judged: Judged, seen_answers: Collection[str]) -> dict[str, set[s
 
 
 # The two answer rules, by the names that reports give them.
-RULES: dict[str, Callable[[Judged], bool]] = {
+RULES: dict[str, Callable[[JudgedExample], bool]] = {
     "default": lambda one: one.right,
     "published": lambda one: one.published,
 }
