@@ -20,10 +20,10 @@ from generation.lexicon import Lexicon, NoWords
 from generation.pools import NoDraw
 from generation.sampler import Sampler
 from kb import KnowledgeBase
+from kb.schema import Schema
 from kopl.example import Example
 from kopl.program import Call
 from kopl.sparql.from_kopl import translate
-from kopl.sparql.schema import Schema
 from kopl.sparql.sets import SUPERLATIVE
 from kopl.sparql.text import write
 from kopl.traits import hops, locating, skills
@@ -175,4 +175,4 @@ def query_of(program: Call, kb: KnowledgeBase) -> str:
 
 
 def _has_strings(key: str, kb: KnowledgeBase) -> bool:
-    return "string" in (Schema.of(kb).types(key, qualifier=False) or ())
+    return Schema.of(kb).has((key, False), "string")

@@ -17,6 +17,9 @@ class Type(Enum):
     RELATIONS = "relations"
     TRUTH = "yes or no"
 
+    # Each is there once; the hash of an Enum is one of its name, computed in Python.
+    __hash__ = object.__hash__
+
     def accepts(self, other: Type) -> bool:
         """Whether an input of this type may be given the other: facts count as entities too."""
         return self is other or (self is Type.ENTITIES and other is Type.FACTS)
@@ -38,6 +41,8 @@ class Kind(Enum):
     DIRECTION = "forward or backward"
     EXTREME = "largest or smallest"
     COMPARATIVE = "greater or less"
+
+    __hash__ = object.__hash__
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -18,10 +18,11 @@ from functools import cached_property, lru_cache
 from rapidfuzz import fuzz, process
 
 from kb import KnowledgeBase
+from kb.schema import Key, Schema
+from kopl.automaton import KEYS, type_of_key
 from kopl.functions import FIND, Function
 from kopl.program import Call, post_order
 from kopl.types import Kind
-from parsers.constrain.schema import KEYS, Key, Schema, type_of_key
 
 # How similar a value must be to one of the knowledge base to be taken for it; a name is taken for
 # the nearest one whatever it is, as programs can name nothing else.
@@ -222,7 +223,7 @@ class Linker:
     """What the names and strings in questions stand for in a knowledge base."""
 
     def __init__(self, kb: KnowledgeBase) -> None:
-        self.kb, self.schema = kb, Schema(kb)
+        self.kb, self.schema = kb, Schema.of(kb)
         self._strings: dict[Key | None, Index] = {}
         self._feasible: dict[Function, bool] = {}
 

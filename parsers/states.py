@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
+from kb.schema import Key
 from kb.values import NO_UNIT
+from kopl.automaton import KEYS, type_of_key, types_without_key
 from kopl.errors import ParseError
 from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
 from kopl.types import Kind, Type
-from parsers.constrain.schema import KEYS, Key, type_of_key, types_without_key
 from parsers.linking import Linker
 from parsers.target import (
     END,

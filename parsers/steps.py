@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from kb.errors import ValueReadError
+from kb.schema import Key
 from kb.values import NO_UNIT, read_quantity
 from kopl.example import Example
 from kopl.program import Call, post_order
 from kopl.types import Kind
-from parsers.constrain.schema import Key
 from parsers.linking import Linker, foldings, letters, similarity
 from parsers.states import State, is_string, meant
 from parsers.target import FUNCTION, KNOWN, START, UNIT, Actions, slots_of

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from kb import KnowledgeBase
 from kb.store import NameKind
 from kb.values import NO_UNIT
+from kopl.automaton import KEYS
 from kopl.functions import FUNCTIONS
 from kopl.types import Kind, Type
-from parsers.constrain.schema import KEYS
 
 if TYPE_CHECKING:
     from parsers.states import State

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from kb.iri import RDF, encode
+from kb.schema import ValueType
 from kb.values import Condition, Date, Quantity, Value, Year, print_number
 from kopl.sparql.ast import (
     DATE,
@@ -36,7 +37,6 @@ from kopl.sparql.ast import (
     Union,
     Var,
 )
-from kopl.sparql.schema import ValueType
 
 NAME, KIND = Iri("pred:name"), Iri("pred:kind")
 INSTANCE_OF = Iri("pred:instance_of")

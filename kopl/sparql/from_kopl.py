@@ -181,7 +181,7 @@ def _values(
     """The distinct values, with all that is needed to print them; or their nodes."""
     if not out.exact:
         return _select([value], patterns)
-    types = out.schema.types(key, qualifier=qualifier) or out.encoding.types(key)
+    types = out.schema.types((key, qualifier)) or out.encoding.types(key)
     return _select(VALUE_VARS, [*patterns, *out.encoding.printed(value, types)])
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from kb import KnowledgeBase
+from kb.schema import Schema
 from kb.values import Condition
 from kopl.sparql.ast import Element, Group, Literal, Union, Var
 from kopl.sparql.encoding import Encoding, Names
-from kopl.sparql.schema import Schema
 
 Qualifiers: TypeAlias = list[tuple[str, Condition]]
 
@@ -139,12 +139,12 @@ class Emitter:
         for part in description.parts:
             if isinstance(part, Attribute):
                 found += self._attribute(part, node)
-                bound = bound or not self.schema.is_qualifier(part.key)
+                bound = bound or not self.schema.has_key((part.key, True))
             elif isinstance(part, Relation):
                 found += self._relation(part, node)
                 # Only nodes have facts, but values are at the other end of attributes.
                 bound = bound or not part.forward
-                bound = bound or not self.schema.is_attribute(part.relation)
+                bound = bound or not self.schema.has_key((part.relation, False))
             else:
                 found.append(self._alternatives(part, node))
                 bound = True
@@ -163,7 +163,7 @@ class Emitter:
         keys = [part.key for part in description.parts if isinstance(part, Attribute)]
         if not self.exact or description.names:
             return bool(keys)
-        return any(not self.schema.is_qualifier(key) for key in keys)
+        return any(not self.schema.has_key((key, True)) for key in keys)
 
     def may_be_concept(self, description: Description) -> bool:
         """Whether a concept may fit a description: concepts have no attributes and no concepts."""
@@ -201,9 +201,9 @@ class Emitter:
     ) -> list[Element]:
         """The patterns of a condition on a value of the key."""
         loose = not self.exact and self.encoding.is_loose(condition)
-        if loose and self.schema.has_years(key, qualifier=qualifier):
+        if loose and self.schema.has_years((key, qualifier)):
             self.differ(YEARS_LOST)
-        condition = self.schema.possible(key, condition, qualifier=qualifier)
+        condition = self.schema.possible((key, qualifier), condition)
         return self.encoding.condition(value, condition, self.names, loose=not self.exact)
 
     def qualified(

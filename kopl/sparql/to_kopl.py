@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from kb import KnowledgeBase
 from kb.iri import decode
+from kb.schema import Schema
 from kopl import functions as f
 from kopl.functions import Function
 from kopl.program import Call
@@ -43,7 +44,6 @@ from kopl.sparql.encoding import (
 )
 from kopl.sparql.errors import NotInKoplError
 from kopl.sparql.programs import program_of, rooted, typed
-from kopl.sparql.schema import Schema
 from kopl.sparql.scope import Fact, Scope, refused, variable_of, verb_of
 from kopl.sparql.sets import (
     Attribute,
@@ -214,8 +214,8 @@ class _Reader:
         keys += [t.predicate for t in edges if isinstance(t.predicate, Iri)]
         types = None
         if self.kb is not None and keys:
-            types = Schema.of(self.kb).types(decode(keys[0].text), qualifier=bool(facts))
-        for known in {None, types and frozenset(types)}:
+            types = Schema.of(self.kb).types((decode(keys[0].text), bool(facts))) or None
+        for known in {None, types}:
             expected = [
                 mapped(e, lambda p: own.get(p, p) if isinstance(p, Var) else p)
                 for e in Encoding().printed(value, known)

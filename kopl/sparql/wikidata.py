@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from kb.iri import RDF, XSD
+from kb.schema import ValueType
 from kb.values import NO_UNIT, Condition, Quantity, Value, Year
 from kopl.sparql.ast import (
     DOUBLE,
@@ -44,7 +45,6 @@ from kopl.sparql.encoding import VALUE_VARS, Encoding, Names, double, integer
 from kopl.sparql.engine import Engine
 from kopl.sparql.errors import NotUnderstoodError
 from kopl.sparql.properties import Properties, Property, PropertyError, called, check_properties
-from kopl.sparql.schema import ValueType
 from kopl.sparql.text import write
 from kopl_base.errors import KoplError
 

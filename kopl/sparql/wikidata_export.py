@@ -10,10 +10,10 @@ from pathlib import Path
 from kb import KnowledgeBase
 from kb.iri import RDF, XSD
 from kb.rdf import literal
+from kb.schema import type_of
 from kb.store import QualifierMap
 from kb.values import NO_UNIT, Date, Quantity, Value, print_number
 from kopl.sparql.properties import ITEM
-from kopl.sparql.schema import type_of
 from kopl.sparql.wikidata import DATATYPES, NO_UNIT_ITEM, PROP, RDFS, WD, WIKIBASE, Wikidata
 from kopl_base.progress import ProgressBar
 from kopl_base.stream import writing

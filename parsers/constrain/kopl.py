@@ -13,23 +13,24 @@ from typing import Literal as OneOf
 from typing import NamedTuple, TypeAlias
 
 from kb import KnowledgeBase
+from kb.schema import Key, Schema, ValueType
 from kb.store import NameKind
 from kb.values import NO_UNIT
+from kopl.automaton import (
+    KEYS,
+    MOST_CALLS,
+    MOST_OPEN,
+    TYPE_OF,
+    Automaton,
+    Progress,
+    type_of_key,
+)
 from kopl.functions import FUNCTIONS, SPELLINGS, Function
 from kopl.text import escape_marks
-from kopl.types import Kind, Type
+from kopl.types import Kind
 from kopl_base.errors import KoplError
 from parsers.constrain.freetext import FreeText
 from parsers.constrain.machine import STOP, Constraint
-from parsers.constrain.schema import (
-    KEYS,
-    TYPE_OF,
-    Key,
-    Schema,
-    ValueType,
-    type_of_key,
-    types_without_key,
-)
 from parsers.constrain.terminals import Literal, Names, Number, Place, Terminal, Time
 from parsers.constrain.tokens import END, MARKS, TokenTable
 
@@ -42,24 +43,16 @@ _LISTS: dict[Kind, NameKind] = {Kind.RELATION: "relation"}
 # A free text takes the blanks behind it as its own.
 _MAY, _TAKEN, _MUST, _OWN = range(4)
 
-# A set that a program has ready, with the key whose values it is: (name of the type, key).
-Ready: TypeAlias = tuple[str, Key | None]
-
 
 class Outer(NamedTuple):
-    """Where a program is: its part, the values that are ready, and the call being written."""
+    """Where a program is: its part, how much of it is written, and the blanks at hand."""
 
     part: str
-    ready: tuple[Ready, ...]
-    left: int  # calls that may still be begun
-    function: str = ""
-    at: int = 0  # the argument being written
-    key: Key | None = None  # the key that a value would be of
-    asked: Key | None = None  # the attribute whose values the call gives
+    written: Progress
     blank: int = _MAY
 
 
-_END = Outer("end", (), 0)
+_END = Outer("end", Progress())
 
 
 def kopl_constraint(
@@ -67,8 +60,8 @@ def kopl_constraint(
     table: TokenTable,
     *,
     values: Values = "free",
-    most_calls: int = 20,
-    most_open: int = 4,
+    most_calls: int = MOST_CALLS,
+    most_open: int = MOST_OPEN,
     most_text: int = 120,
 ) -> Constraint:
     """The constraint of programs over a knowledge base, in the serialised spelling.
@@ -92,16 +85,15 @@ class KoplLanguage:
         table: TokenTable,
         *,
         values: Values = "free",
-        most_calls: int = 20,
-        most_open: int = 4,
+        most_calls: int = MOST_CALLS,
+        most_open: int = MOST_OPEN,
         most_text: int = 120,
     ) -> None:
         if values not in ("free", "kb"):
             raise ValueError(f"values are 'free' or 'kb', not {values!r}")
         if min(most_calls, most_open, most_text) < 1:
             raise ValueError("most_calls, most_open and most_text must be at least 1")
-        self.schema, self.table, self.values = Schema(kb), table, values
-        self.most_calls, self.most_open = most_calls, most_open
+        self.schema, self.table, self.values = Schema.of(kb), table, values
         self._blank = Literal(b" ")
         self._argument, self._next_call = (Literal(table.encoded(mark)) for mark in MARKS)
         self.follow = b" " + self._argument.data[:1] + self._next_call.data[:1] + END
@@ -115,42 +107,42 @@ class KoplLanguage:
         self._units = cache(self._list_units)
         self._texts = cache(self._list_texts)
         self._calls = cache(self._list_calls)
-        self._joinable: frozenset[str] = frozenset()
-        self._feasible = [name for name in FUNCTIONS if self._is_feasible(FUNCTIONS[name])]
-        self._joinable = _joinable(
-            [FUNCTIONS[name] for name in self._feasible if self._spelt(_spellings(name)).texts]
+        self._automaton = Automaton(
+            filter(self._is_feasible, FUNCTIONS.values()),
+            self._has,
+            most_calls=most_calls,
+            most_open=most_open,
         )
-        self._calls.cache_clear()
-        if not self._calls((), most_calls).texts:
+        if not self._automaton.following(Progress()):
             raise KoplError("the tokens spell no function that a program may begin with")
 
     # --- what may stand where -----------------------------------------------------------------
 
     def start(self) -> Outer:
         """Before the name of the first function."""
-        return Outer("call", (), self.most_calls)
+        return Outer("call", Progress())
 
     def options(self, outer: Outer) -> Sequence[tuple[Terminal, Outer]]:
         """The terminals that may come next."""
         found: list[tuple[Terminal, Outer]] = []
-        part, open_ = outer.part, outer.blank != _MUST
+        part, written, open_ = outer.part, outer.written, outer.blank != _MUST
         goes_on = part != "end"
         if part == "call":
-            found.append((self._calls(outer.ready, outer.left), outer))
+            found.append((self._calls(self._automaton.following(written)), outer))
         elif part == "mark":
             if open_:
                 found.append((self._argument, outer))
         elif part == "argument":
             found += [(terminal, outer) for terminal in self._terminals(outer)]
         elif part == "unit":
-            found.append((self._units(outer.key), outer))
-            if outer.key is None or NO_UNIT in self.schema.units(outer.key):
-                found += self.options(self._argued(outer))
+            found.append((self._units(written.key), outer))
+            if written.key is None or NO_UNIT in self.schema.units(written.key):
+                found += self.options(_argued(outer, "", _MAY))
             return found
         elif part == "done":
-            if len(outer.ready) == 1 and outer.blank != _TAKEN:
+            if written.may_end and outer.blank != _TAKEN:
                 found.append((STOP, outer))
-            goes_on = bool(self._calls(outer.ready, outer.left).texts)
+            goes_on = bool(self._automaton.following(written))
             if goes_on and open_:
                 found.append((self._next_call, outer))
         if goes_on and outer.blank in (_MAY, _MUST):
@@ -165,74 +157,31 @@ class KoplLanguage:
             return _END
         if outer.part == "call":
             assert isinstance(terminal, Names)
-            return self._begun(outer, SPELLINGS[terminal.found(place).decode()])
+            return _behind(outer.written.begun(SPELLINGS[terminal.found(place).decode()]), _MAY)
         if terminal is self._argument:
             return outer._replace(part="argument", blank=_MAY)
         if terminal is self._next_call:
             return outer._replace(part="call", blank=_MAY)
         if terminal is self._number and outer.part == "argument":
             return outer._replace(part="unit", blank=_MAY)
-        function = FUNCTIONS[outer.function]
-        kind = function.arguments[outer.at][1]
         if not isinstance(terminal, Names):
-            return self._argued(outer, _OWN if isinstance(terminal, FreeText) else _MAY)
+            return _argued(outer, "", _OWN if isinstance(terminal, FreeText) else _MAY)
         text = terminal.found(place)
-        if kind in KEYS:
-            key = (text.decode(), KEYS[kind])
-            outer = outer._replace(key=key, asked=outer.asked if KEYS[kind] else key)
+        key = text.decode() if outer.written.kind in KEYS else ""
         # A backslash would escape a mark directly behind it.
-        return self._argued(outer, _MUST if text.endswith((b" ", b"\\")) else _MAY)
+        return _argued(outer, key, _MUST if text.endswith((b" ", b"\\")) else _MAY)
 
     def text_behind(self, outer: Outer) -> None:
         """Nothing: marks may have blanks on either side."""
 
-    def _begun(self, outer: Outer, function: Function) -> Outer:
-        """Behind the name of a function; a key may come from the input whose values it looks at."""
-        arity = function.arity
-        key = next((key for _, key in outer.ready[len(outer.ready) - arity :] if key), None)
-        outer = Outer("mark", outer.ready, outer.left - 1, function.name, 0, key)
-        return outer if function.arguments else self._closed(outer)
-
-    def _argued(self, outer: Outer, blank: int = _MAY) -> Outer:
-        at, function = outer.at + 1, FUNCTIONS[outer.function]
-        outer = outer._replace(part="mark", at=at, blank=blank)
-        return outer if at < len(function.arguments) else self._closed(outer)
-
-    def _closed(self, outer: Outer) -> Outer:
-        function = FUNCTIONS[outer.function]
-        ready = outer.ready[: len(outer.ready) - function.arity]
-        key = outer.asked if function.output is Type.VALUES else None
-        ready = (*ready, (function.output.name, key))
-        return Outer("done", ready, outer.left, blank=outer.blank)
-
     # --- functions ----------------------------------------------------------------------------
 
-    def _list_calls(self, ready: tuple[Ready, ...], left: int) -> Names:
-        fit = [name for name in self._feasible if self._fits(FUNCTIONS[name], ready, left)]
-        return self._spelt(text for name in fit for text in _spellings(name))
-
-    def _fits(self, function: Function, ready: tuple[Ready, ...], left: int) -> bool:
-        """Whether a function may come next, and the program still end in time."""
-        arity = function.arity
-        if left < 1 or arity > len(ready):
-            return False
-        taken = ready[len(ready) - arity :]
-        for wanted, (given, key) in zip(function.inputs, taken, strict=True):
-            if not wanted.accepts(Type[given]):
-                return False
-            if key is not None and not all(
-                self._has(key, type) for type in types_without_key(function)
-            ):
-                return False
-        beside = [given for given, _ in ready[: len(ready) - arity]] + [function.output.name]
-        if len(beside) > 1 and not self._joinable.issuperset(beside):
-            return False
-        # Every call that joins two leaves one less.
-        return len(beside) <= self.most_open and left - 1 >= len(beside) - 1
+    def _list_calls(self, functions: tuple[Function, ...]) -> Names:
+        return self._spelt(text for one in functions for text in _spellings(one))
 
     def _is_feasible(self, function: Function) -> bool:
-        """Whether the knowledge base has what the textual arguments of a function need."""
-        return all(
+        """Whether the tokens spell a function, and the knowledge base has what it needs."""
+        return bool(self._spelt(_spellings(function)).texts) and all(
             kind in _VALUES or self._listed(kind, type_of_key(function, at), True).texts
             for at, (_, kind) in enumerate(function.arguments)
         )
@@ -240,10 +189,11 @@ class KoplLanguage:
     # --- arguments ----------------------------------------------------------------------------
 
     def _terminals(self, outer: Outer) -> Iterable[Terminal]:
-        function, blank, key = FUNCTIONS[outer.function], bool(outer.blank), outer.key
-        kind = function.arguments[outer.at][1]
+        written, blank = outer.written, bool(outer.blank)
+        kind, key = written.kind, written.key
         if kind not in _VALUES:
-            return [self._listed(kind, type_of_key(function, outer.at), blank)]
+            assert written.function is not None
+            return [self._listed(kind, type_of_key(written.function, written.at), blank)]
         if self.values == "kb" and key is not None and kind in (Kind.STRING, Kind.ANY_VALUE):
             return [self._texts(key, kind is Kind.STRING, False, blank)]
         types: Sequence[ValueType] = [TYPE_OF[kind]] if kind in TYPE_OF else _TYPES
@@ -320,17 +270,16 @@ _VALUES = (Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE)
 _TYPES: tuple[ValueType, ...] = ("string", "quantity", "time")
 
 
-def _spellings(name: str) -> list[str]:
+def _spellings(function: Function) -> list[str]:
     """The spellings of a function that are read."""
-    return [text for text, function in SPELLINGS.items() if function.name == name]
+    return [text for text, meant in SPELLINGS.items() if meant is function]
 
 
-def _joinable(functions: Iterable[Function]) -> frozenset[str]:
-    """The types of which two may become one: only they may stand beside others."""
-    return frozenset(
-        type.name
-        for type in Type
-        for function in functions
-        if function.arity == 2
-        and all(w.accepts(type) and w.accepts(function.output) for w in function.inputs)
-    )
+def _argued(outer: Outer, text: str, blank: int) -> Outer:
+    """Behind an argument; only of a key the text matters."""
+    return _behind(outer.written.argued(text), blank)
+
+
+def _behind(written: Progress, blank: int) -> Outer:
+    """Behind a function or an argument: at the mark of the next argument, or of the next call."""
+    return Outer("mark" if written.function is not None else "done", written, blank)

@@ -14,13 +14,13 @@ from typing import TypeAlias
 
 from kb import KnowledgeBase
 from kb.iri import encode
+from kb.schema import Key, Schema
 from kb.values import OPERATORS, days_in_month
 from kopl.sparql.text import quoted
 from kopl_base.errors import KoplError
 from parsers.constrain.freetext import FreeText
 from parsers.constrain.machine import STOP, Constraint
 from parsers.constrain.rules import Alternative, Part, Rule, read_rules
-from parsers.constrain.schema import Key, Schema
 from parsers.constrain.terminals import Literal, Names, Number, Place, Terminal, Time
 from parsers.constrain.tokens import END, TokenTable
 
@@ -138,7 +138,7 @@ class SparqlLanguage:
             raise ValueError(
                 f"most_patterns must be 1 to {_MOST_PATTERNS} and most_text at least 1"
             )
-        self.schema, self.table, self.values = Schema(kb), table, values
+        self.schema, self.table, self.values = Schema.of(kb), table, values
         self.most_patterns = most_patterns
         self._keys: dict[tuple[str, bool], str] = {}
         self._free = FreeText(most_text, quoted=True)

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from parsers.constrain.schema import KEYS
+from kopl.automaton import KEYS
 from parsers.linking import Linker, letters
 from parsers.target import SCHEMA, UNIT, Actions
 from parsers.tokens import Question
