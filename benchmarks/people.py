@@ -29,12 +29,12 @@ from typing import Any
 sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).parent]
 
 from kb import KnowledgeBase, KoplError, load  # noqa: E402
-from kb.errors import ReadError  # noqa: E402
 from kopl import Executor  # noqa: E402
 from kopl.answer_forms import AnswerForm, answer_of, read_form  # noqa: E402
 from kopl.answers import same_answer  # noqa: E402
 from kopl.example import read_objects  # noqa: E402
 from kopl.text import read  # noqa: E402
+from kopl_base.errors import ReadError  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent / "people"
 SETS = ("world", "bookshop", "wd50k")

@@ -17,8 +17,7 @@ import numpy as np
 from generation.clauses import FILTERS, Dropped
 from kb import KnowledgeBase, Quantity
 from kb.arrays import Ids
-from kb.errors import ValueReadError
-from kb.values import read_quantity
+from kb.values import ValueReadError, read_quantity
 from kb.valuetable import ValueTable
 from kopl.answers import published_equal, same_answer
 from kopl.functions import FIND_ALL, QUERY_NAME, RELATE

@@ -12,8 +12,7 @@ from generation.derivation import Derivation
 from generation.english import say
 from generation.unseen import Unseen, marks
 from kb import KnowledgeBase
-from kb.errors import ValueReadError
-from kb.values import read_quantity, read_time
+from kb.values import ValueReadError, read_quantity, read_time
 from kopl.denotation import Outcome
 from kopl.errors import ProgramError
 from kopl.executor import Executor

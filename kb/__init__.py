@@ -6,18 +6,16 @@ from kopl_base.conflict import names_of, refuse_others
 refuse_others("kb")
 __dir__ = names_of("kb")
 
-from kb.check import check, check_file
-from kb.errors import SnapshotError, ValueReadError
 from kb.kqapro import from_kqapro, read_kqapro, write_kqapro
 from kb.lines import read_lines, write_lines
-from kb.load import load, read
+from kb.load import check_file, load, read
 from kb.model import Builder
-from kb.problems import Problem, Problems
+from kb.problems import Problem, Problems, check
 from kb.rdf import write_rdf
 from kb.rdfread import read_rdf
-from kb.snapshot import read_snapshot, write_snapshot
+from kb.snapshot import SnapshotError, read_snapshot, write_snapshot
 from kb.store import KnowledgeBase, LiteralFact, RelationalFact
-from kb.values import Condition, Date, Quantity, Value, Year
+from kb.values import Condition, Date, Quantity, Value, ValueReadError, Year
 from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_base.packages import version
 

@@ -11,12 +11,12 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
-from kb.errors import SnapshotError
 from kb.kqapro import read_kqapro
 from kb.lines import read_lines
-from kb.problems import Problems
+from kb.problems import Problems, check, check_schema
 from kb.rdfread import read_rdf
 from kb.snapshot import (
+    SnapshotError,
     Source,
     is_snapshot,
     read_header,
@@ -89,7 +89,6 @@ def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
         return read_snapshot(path)
     problems = problems or Problems(source=str(path))
     kb = READERS[form](path, problems)
-    from kb.check import check_schema  # it reads files by this module
 
     for found in check_schema(kb):
         problems.warning(found.code, found.place, found.message)
@@ -98,6 +97,23 @@ def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
         count = counted(problems.warnings, "warning")
         log.warning("%s: %s while reading; 'kopl kb check' lists them", shown, count)
     return kb
+
+
+def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
+    """All problems of a file: what its reader refuses or repairs, then what `check` finds.
+
+    At most ``limit`` of each kind are listed (None: all); the counts are complete.
+    """
+    path = locate(name)
+    problems = Problems(source=str(path), keep_going=True, limit=limit)
+    form = format_of(path)
+    try:
+        kb = read_snapshot(path) if form == "snapshot" else READERS[form](path, problems)
+    except ReadError as error:  # nothing behind this place can be read
+        problems.error("unreadable", error.place or "file", error.message)
+        return problems
+    check(kb, problems)
+    return problems
 
 
 def load(name: Path | str, *, cache: bool = True) -> KnowledgeBase:

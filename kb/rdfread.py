@@ -12,7 +12,6 @@ from typing import IO, Any, cast
 import numpy as np
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
-from kb.errors import ValueReadError
 from kb.iri import (
     BASE,
     DATE,
@@ -32,7 +31,7 @@ from kb.iri import (
 )
 from kb.problems import Problems
 from kb.store import KnowledgeBase
-from kb.values import NO_UNIT, Date, Quantity, Year, read_time, read_year
+from kb.values import NO_UNIT, Date, Quantity, ValueReadError, Year, read_time, read_year
 from kb.valuetable import time_code
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.packages import needs

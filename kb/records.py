@@ -12,9 +12,17 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue
-from kb.errors import ValueReadError
 from kb.store import KnowledgeBase, QualifierMap
-from kb.values import LARGEST_YEAR, Date, Quantity, Value, Year, read_time, read_year
+from kb.values import (
+    LARGEST_YEAR,
+    Date,
+    Quantity,
+    Value,
+    ValueReadError,
+    Year,
+    read_time,
+    read_year,
+)
 from kb.valuetable import time_code, year_code
 
 Spelling = Literal["A", "B"]

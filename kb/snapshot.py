@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from kb.errors import SnapshotError
 from kb.facts import Array
 from kb.store import KnowledgeBase
 from kopl_base.errors import ReadError
@@ -32,6 +31,12 @@ VERSION = 1
 READER = 1
 _PREFIX = struct.Struct("<8sIII")
 _ALIGN = 64
+
+
+class SnapshotError(ReadError):
+    """A snapshot that is damaged, cut short or of another version."""
+
+    kind = "snapshot"
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from kb.hierarchy import Hierarchy
 from kb.strings import StringTable
 from kb.values import Condition, Value
 from kb.valuetable import ValueTable
+from kopl_base.spelling import near_names
 
 QualifierMap = dict[str, list[Value]]
 NameKind = Literal["entity", "concept", "key", "qualifier key", "relation", "unit"]
@@ -395,3 +396,9 @@ def _find(numbers: memoryview[int], wanted: int) -> int:
 
 def _below(nodes: Ids, bound: int) -> int:
     return int(np.searchsorted(nodes, bound))
+
+
+def suggest(kb: KnowledgeBase, text: str, kinds: Sequence[NameKind], limit: int = 3) -> list[str]:
+    """Names of the given kinds in the knowledge base that are near a text, best first."""
+    names = {name for kind in kinds for name in kb.names_of_kind(kind)}
+    return near_names(text, sorted(names - {text}), limit)

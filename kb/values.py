@@ -14,7 +14,7 @@ from numbers import Real
 from operator import index
 from typing import Any, Literal, TypeAlias, get_args
 
-from kb.errors import ValueReadError
+from kopl_base.errors import KoplError
 
 Operator: TypeAlias = Literal["=", "!=", "<", ">"]
 OPERATORS: tuple[Operator, ...] = get_args(Operator)
@@ -22,6 +22,12 @@ OPERATORS: tuple[Operator, ...] = get_args(Operator)
 NO_UNIT = "1"
 # Years are packed into 64 bits beside month and day; the universe's age needs 11 digits.
 LARGEST_YEAR = 10**12
+
+
+class ValueReadError(KoplError, ValueError):
+    """A text or JSON value that is not a value of the type asked for."""
+
+    kind = "type"
 
 
 @dataclass(frozen=True, slots=True)

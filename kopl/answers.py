@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from datetime import date
 
-from kb.errors import ValueReadError
-from kb.values import Date, Quantity, read_quantity, read_time
+from kb.values import Date, Quantity, ValueReadError, read_quantity, read_time
 
 _LEADING_ZERO = re.compile(r"[+-]?0[0-9]")
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from kb import KnowledgeBase
-from kb.errors import ValueReadError
-from kb.search import suggest
-from kb.store import NameKind
-from kb.values import read_quantity
+from kb.store import NameKind, suggest
+from kb.values import ValueReadError, read_quantity
 from kopl.functions import meant
 from kopl.program import Call, post_order
 from kopl.types import Kind

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from kb.errors import ValueReadError
-from kb.values import Condition, Quantity, Time, read_quantity, read_time
+from kb.values import Condition, Quantity, Time, ValueReadError, read_quantity, read_time
 from kopl.errors import TypingError
 from kopl.functions import FUNCTIONS, Function, meant
 from kopl.program import Call, linked

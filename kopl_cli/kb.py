@@ -194,7 +194,7 @@ def _show(arguments: argparse.Namespace) -> int:
     node = kb.node(arguments.node)
     nodes = [node] if node >= 0 else kb.named(arguments.node).tolist()
     if not nodes:
-        from kb.search import suggest
+        from kb.store import suggest
 
         near = suggest(kb, arguments.node, ("entity", "concept"))
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

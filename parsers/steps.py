@@ -6,9 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from kb.errors import ValueReadError
 from kb.schema import Key
-from kb.values import NO_UNIT, read_quantity
+from kb.values import NO_UNIT, ValueReadError, read_quantity
 from kopl.example import Example
 from kopl.program import Call, post_order
 from kopl.types import Kind

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, lru_cache
 
-from kb.errors import ValueReadError
-from kb.values import NO_UNIT, read_quantity, read_time
+from kb.values import NO_UNIT, ValueReadError, read_quantity, read_time
 
 # Chinese and Japanese have no blanks between words: each of their characters is a token.
 _HAN = (

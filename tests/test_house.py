@@ -44,7 +44,6 @@ CIRCLES = [
     {"cqa.formats.parquet", "cqa.formats.samples", "cqa.sampling.run"},
     {"cqa.hardness.join", "cqa.hardness.walk"},
     {"generation.card", "generation.conversion", "generation.formats", "generation.tables"},
-    {"kb.check", "kb.load"},
     {"kb.snapshot", "kb.store"},
     {"kopl.program", "kopl.text"},
     {"kopl.sparql.ast", "kopl.sparql.reader", "kopl.sparql.text"},
@@ -91,8 +90,6 @@ TWICE = {
     ("generation", "Plan"),
     ("generation", "Report"),
     ("generation", "Written"),
-    ("kb", "Record"),
-    ("kb", "Source"),
     ("parsers", "KoplLanguage"),
     ("parsers", "Language"),
     ("parsers", "Network"),
@@ -106,7 +103,7 @@ TWICE = {
 # Files of the packages, with train.py and eval.py, that have fewer than LINES lines. A few more or
 # fewer are for moves that are under way; the number may only be lowered, to 40 at last.
 LINES = 80
-SMALL = 76
+SMALL = 71
 SLACK = 4
 
 # Processor time of `kopl functions` in seconds.

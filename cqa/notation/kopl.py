@@ -17,8 +17,7 @@ from cqa.graphs.from_kb import INSTANCE_OF
 from cqa.graphs.graph import Graph
 from cqa.notation.formula import Fresh
 from cqa.query import Atom, Conjunction, Constant, Query, Term, Variable, check
-from kb.search import suggest
-from kb.store import KnowledgeBase
+from kb.store import KnowledgeBase, suggest
 from kopl.functions import AND, FILTER_CONCEPT, FIND, FIND_ALL, OR, QUERY_NAME, RELATE
 from kopl.program import Call
 from kopl.text import read

@@ -15,8 +15,7 @@ from functools import lru_cache
 
 from generation.english import plural, plural_unit, say
 from kb import Date, Quantity, Value, Year
-from kb.errors import ValueReadError
-from kb.values import NO_UNIT, print_number, read_quantity, read_time, readings
+from kb.values import NO_UNIT, ValueReadError, print_number, read_quantity, read_time, readings
 from kopl.program import Call, post_order
 from kopl.types import Kind
 

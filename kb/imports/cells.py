@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
-from kb.errors import ValueReadError
-from kb.values import NO_UNIT, Date, Quantity, Value, Year, read_time, read_year
+from kb.values import NO_UNIT, Date, Quantity, Value, ValueReadError, Year, read_time, read_year
 
 CellType = Literal["string", "quantity", "year", "date"]
 MONTHS = (

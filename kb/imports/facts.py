@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue, raw_value
-from kb.errors import ValueReadError
 from kb.imports.common import (
     HAS_CLASS,
     HAS_PARENT,
@@ -28,7 +27,7 @@ from kb.imports.profile import guess_form, words_of
 from kb.imports.sheets import refuse_no_text
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
-from kb.values import NO_UNIT, Quantity, Value, read_quantity, read_time, read_year
+from kb.values import NO_UNIT, Quantity, Value, ValueReadError, read_quantity, read_time, read_year
 from kopl_base.errors import ReadError
 from kopl_base.stream import TextReader
 

@@ -114,12 +114,12 @@ class Field:
             found[key] = Field(node, path, self.source)
         return found
 
-    def record(self) -> Record:
+    def fields(self) -> Fields:
         """The fields, to be taken one by one."""
-        return Record(self)
+        return Fields(self)
 
 
-class Record:
+class Fields:
     """The fields of an object, taken one by one; what is left over is unknown."""
 
     def __init__(self, field: Field) -> None:

@@ -32,9 +32,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from kb.errors import ValueReadError
 from kb.imports.cells import PLAIN, CellForm, CellType, date_pattern
-from kb.imports.fields import Field, Record, near, read_fields
+from kb.imports.fields import Field, Fields, near, read_fields
+from kb.values import ValueReadError
 
 RowKind = Literal["things", "concepts"]
 FACTS = ("attribute", "relation", "qualifier")
@@ -166,19 +166,19 @@ def read_mapping(path: Path | str) -> TableMap:
     The files of tables are looked for beside the mapping.
     """
     field = read_fields(path)
-    record = field.record()
-    defaults = _Defaults().read(record)
-    found = record.take("concepts")
+    fields = field.fields()
+    defaults = _Defaults().read(fields)
+    found = fields.take("concepts")
     members = found.members() if found else {}
     concepts = {name: tuple(above.texts()) for name, above in members.items()}
-    tables = record.take("tables")
+    tables = fields.take("tables")
     if tables is None:
         raise field.wrong("the field tables is missing; kopl kb import --draft FILE… drafts it")
     found_tables = {
         key: _TableReader(key, entry, defaults, Path(path).parent).read()
         for key, entry in tables.members().items()
     }
-    record.done()
+    fields.done()
     if not found_tables:
         raise tables.wrong("there is no table here")
     _check_references(found_tables, tables)
@@ -232,18 +232,18 @@ class _Defaults:
     delimiter: str = ""
     encoding: str = ""
 
-    def read(self, record: Record) -> _Defaults:
+    def read(self, fields: Fields) -> _Defaults:
         """These, changed by what stands in a table or above all tables."""
         found = self
-        if (missing := record.take("missing")) is not None:
+        if (missing := fields.take("missing")) is not None:
             found = replace(found, missing=frozenset(missing.texts(empty=True)))
-        if (delimiter := record.take("delimiter")) is not None:
+        if (delimiter := fields.take("delimiter")) is not None:
             text = delimiter.text()
             text = "\t" if text in ("\\t", "tab") else text
             if len(text) != 1 or text in '\r\n"':
                 raise delimiter.wrong('expected one character, such as ";", or tab')
             found = replace(found, delimiter=text)
-        if (encoding := record.take("encoding")) is not None:
+        if (encoding := fields.take("encoding")) is not None:
             try:
                 "".encode(encoding.text())
             except LookupError:
@@ -251,12 +251,12 @@ class _Defaults:
                     f"the encoding {encoding.text()!r} is unknown; try utf-8, cp1252 or utf-16"
                 ) from None
             found = replace(found, encoding=encoding.text())
-        return replace(found, form=_numbers(record, self.form))
+        return replace(found, form=_numbers(fields, self.form))
 
 
-def _numbers(record: Record, form: CellForm) -> CellForm:
-    """The form with the decimal and thousands marks of the record."""
-    decimal, thousands = record.take("decimal"), record.take("thousands")
+def _numbers(fields: Fields, form: CellForm) -> CellForm:
+    """The form with the decimal and thousands marks of the fields."""
+    decimal, thousands = fields.take("decimal"), fields.take("thousands")
     if decimal is not None:
         form = replace(form, decimal=decimal.choice(".", ","))
     if thousands is not None:
@@ -275,33 +275,33 @@ class _TableReader:
 
     def __init__(self, key: str, field: Field, defaults: _Defaults, folder: Path) -> None:
         self._key, self._field, self._folder = key, field, folder
-        self._record = field.record()
-        self._defaults = defaults.read(self._record)
+        self._fields = field.fields()
+        self._defaults = defaults.read(self._fields)
 
     def read(self) -> Table:
         """The table."""
-        record, field = self._record, self._field
-        files = tuple(self._folder / name for name in record.texts("file"))
+        fields, field = self._fields, self._field
+        files = tuple(self._folder / name for name in fields.texts("file"))
         if not files:
             raise field.wrong("the file of the table is missing: write file: NAME.csv")
-        about, id = record.text("about"), record.text("id")
-        kind_field = record.take("rows")
+        about, id = fields.text("about"), fields.text("id")
+        kind_field = fields.take("rows")
         kind: RowKind = "things"
         if kind_field is not None and kind_field.choice("things", "concepts") == "concepts":
             kind = "concepts"
-        quoted = record.take("quoted")
-        names = tuple(record.texts("name"))
-        prefix, repeats = record.text("prefix"), record.flag("repeats")
+        quoted = fields.take("quoted")
+        names = tuple(fields.texts("name"))
+        prefix, repeats = fields.text("prefix"), fields.flag("repeats")
         above = self._above(kind)
         facts, qualifiers, skipped = self._columns()
-        record.done()
+        fields.done()
         if about:
             if bool(id) == bool(names):
                 raise field.wrong(
                     f"say in which column {about!r} is: with its ids (id) or names (name)"
                 )
             for name in ("concept", "parent", "rows", "prefix", "repeats"):
-                if name in record:
+                if name in fields:
                     raise field.wrong(f"{name}: rows about {about!r} are no things of their own")
             if not facts:
                 raise field.wrong(f"columns: no column says anything about {about!r}")
@@ -343,8 +343,8 @@ class _TableReader:
     def _above(self, kind: RowKind) -> Above:
         name = "parent" if kind == "concepts" else "concept"
         other = "concept" if kind == "concepts" else "parent"
-        field = self._record.take(name)
-        if (wrong := self._record.take(other)) is not None:
+        field = self._fields.take(name)
+        if (wrong := self._fields.take(other)) is not None:
             hint = "their parent" if kind == "concepts" else "a concept; or say rows: concepts"
             raise wrong.wrong(f"rows that are {kind} have {hint}")
         if field is None:
@@ -353,31 +353,31 @@ class _TableReader:
             if kind == "concepts":  # a column; fixed ones stand below the field "below"
                 return Above(cells=self._plain(field.text()), target=Target(self._key))
             return Above(fixed=tuple(field.texts()))
-        record = field.record()
-        column = record.text("column")
-        fixed = tuple(record.texts("below"))
-        table = self._key if kind == "concepts" else record.text("to")
-        target = Target(table, self._by(record))
-        cells = self._cells(column, record) if column else None
-        record.done()
+        fields = field.fields()
+        column = fields.text("column")
+        fixed = tuple(fields.texts("below"))
+        table = self._key if kind == "concepts" else fields.text("to")
+        target = Target(table, self._by(fields))
+        cells = self._cells(column, fields) if column else None
+        fields.done()
         if cells is None:
             raise field.wrong("the column is missing; a fixed concept is written without fields")
         return Above(fixed, cells, target)
 
-    def _by(self, record: Record) -> str:
-        field = record.take("by")
+    def _by(self, fields: Fields) -> str:
+        field = fields.take("by")
         return "" if field is None else field.choice("id", "name")
 
     def _plain(self, column: str) -> Cells:
         return Cells(column, missing=self._defaults.missing | {""})
 
-    def _cells(self, column: str, record: Record) -> Cells:
+    def _cells(self, column: str, fields: Fields) -> Cells:
         missing = self._defaults.missing
-        if (field := record.take("missing")) is not None:
+        if (field := fields.take("missing")) is not None:
             missing = frozenset(field.texts(empty=True))
-        values = record.take("values")
+        values = fields.take("values")
         renamed = {key: f.text() for key, f in values.members().items()} if values else None
-        separator = record.take("separator")
+        separator = fields.take("separator")
         text = "" if separator is None else separator.text()
         return Cells(column, text, missing | {""}, renamed)
 
@@ -387,15 +387,15 @@ class _TableReader:
         facts: list[Fact] = []
         qualifiers: list[tuple[Field, Qualifier]] = []
         skipped = []
-        columns = self._record.take("columns")
+        columns = self._fields.take("columns")
         for column, field in (columns.members() if columns else {}).items():
             if field.is_text:
                 field.choice("skip")
                 skipped.append(column)
                 continue
             for entry in field.items():
-                record = entry.record()
-                kinds = [kind for kind in FACTS if kind in record]
+                fields = entry.fields()
+                kinds = [kind for kind in FACTS if kind in fields]
                 if len(kinds) != 1:
                     hints = [] if kinds else [near(name, FACTS) for name in entry.members()]
                     hint = next(filter(None, hints), "")
@@ -403,10 +403,10 @@ class _TableReader:
                         f"say one of attribute, relation and qualifier, or skip{hint}"
                     )
                 if kinds == ["qualifier"]:
-                    qualifiers.append((entry, self._qualifier(column, record)))
+                    qualifiers.append((entry, self._qualifier(column, fields)))
                 else:
-                    facts.append(self._fact(column, kinds[0], record))
-                record.done()
+                    facts.append(self._fact(column, kinds[0], fields))
+                fields.done()
         columns_of_facts = tuple(dict.fromkeys(fact.cells.column for fact in facts))
         found = []
         for entry, qualifier in qualifiers:
@@ -415,49 +415,49 @@ class _TableReader:
             found.append(qualifier if qualifier.of else replace(qualifier, of=columns_of_facts))
         return tuple(facts), tuple(found), tuple(skipped)
 
-    def _fact(self, column: str, kind: str, record: Record) -> Fact:
-        key_field = record.take(kind)
+    def _fact(self, column: str, kind: str, fields: Fields) -> Fact:
+        key_field = fields.take(kind)
         assert key_field is not None
         key, key_column = "", ""
         if key_field.is_text:
             key = key_field.text()
         else:
-            inner = key_field.record()
+            inner = key_field.fields()
             key_column = inner.text("column")
             inner.done()
             if not key_column:
                 raise key_field.wrong(
                     f"write a name, or {{column: COLUMN}} where the {kind} stands"
                 )
-        cells = self._cells(column, record)
+        cells = self._cells(column, fields)
         if kind == "attribute":
-            form, unit_column = self._form(record)
+            form, unit_column = self._form(fields)
             return Fact(cells, key, key_column, form, unit_column)
-        direction = record.take("direction")
+        direction = fields.take("direction")
         backward = direction is not None and direction.choice("forward", "backward") == "backward"
-        target = self._target(record)
+        target = self._target(fields)
         if target is None:
-            raise record.field.wrong("say to: TABLE, or create: CONCEPT for things without a table")
+            raise fields.field.wrong("say to: TABLE, or create: CONCEPT for things without a table")
         return Fact(cells, key, key_column, target=target, backward=backward)
 
-    def _qualifier(self, column: str, record: Record) -> Qualifier:
-        key, of = record.text("qualifier"), tuple(record.texts("of"))
-        cells = self._cells(column, record)
-        if target := self._target(record, create=False):
+    def _qualifier(self, column: str, fields: Fields) -> Qualifier:
+        key, of = fields.text("qualifier"), tuple(fields.texts("of"))
+        cells = self._cells(column, fields)
+        if target := self._target(fields, create=False):
             return Qualifier(cells, key, of, target=target)
-        form, unit_column = self._form(record)
+        form, unit_column = self._form(fields)
         return Qualifier(cells, key, of, form, unit_column)
 
-    def _target(self, record: Record, *, create: bool = True) -> Target | None:
-        table = record.text("to")
-        concept = record.text("create") if create else ""
-        by = self._by(record) if table else ""
+    def _target(self, fields: Fields, *, create: bool = True) -> Target | None:
+        table = fields.text("to")
+        concept = fields.text("create") if create else ""
+        by = self._by(fields) if table else ""
         return Target(table, by, concept) if table or concept else None
 
-    def _form(self, record: Record) -> tuple[CellForm, str]:
+    def _form(self, fields: Fields) -> tuple[CellForm, str]:
         """How cells read as values, and the column of their units."""
-        type_field, unit_field = record.take("type"), record.take("unit")
-        units, form_field = record.take("units"), record.take("format")
+        type_field, unit_field = fields.take("type"), fields.take("unit")
+        units, form_field = fields.take("units"), fields.take("format")
         type: CellType = "string"
         if type_field is not None:
             text = type_field.text()
@@ -465,7 +465,7 @@ class _TableReader:
             if text not in known:
                 raise type_field.wrong(f"expected a type ({', '.join(known)}), not {text!r}")
             type = next(word for word in known if word == text)
-        form = replace(_numbers(record, self._defaults.form), type=type)
+        form = replace(_numbers(fields, self._defaults.form), type=type)
         for field, wanted in ((unit_field, "quantity"), (units, "quantity"), (form_field, "date")):
             if field is not None and type != wanted:
                 raise field.wrong(f"this belongs to the type {wanted}; the type here is {type}")
@@ -473,7 +473,7 @@ class _TableReader:
         if unit_field is not None and unit_field.is_text:
             form = replace(form, unit=unit_field.text())
         elif unit_field is not None:
-            inner = unit_field.record()
+            inner = unit_field.fields()
             unit_column = inner.text("column")
             inner.done()
             if not unit_column:

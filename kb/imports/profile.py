@@ -9,12 +9,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
-from kb.errors import ValueReadError
 from kb.imports.cells import CellType, number_pattern, read_amount, read_day
 from kb.imports.common import twice_readable
 from kb.imports.sheets import Sheet, SheetForm, refuse_no_text
 from kb.imports.words import CODE_WORDS, DAY_FORMS, MISSING, UNITS, YEAR_WORDS
-from kb.values import Date
+from kb.values import Date, ValueReadError
 from kopl_base.errors import ReadError
 from kopl_base.stream import TextReader
 

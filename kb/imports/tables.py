@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue, raw_value
-from kb.errors import ValueReadError
 from kb.imports.common import Report, finish, twice_readable
 from kb.imports.fields import near
 from kb.imports.mapping import Cells, Fact, Qualifier, Table, TableMap, Target, read_mapping
 from kb.imports.sheets import Sheet, SheetForm
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
+from kb.values import ValueReadError
 from kopl_base.errors import ReadError
 from kopl_base.wording import counted
 

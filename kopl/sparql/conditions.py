@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kb.errors import ValueReadError
 from kb.iri import XSD
 from kb.values import (
     OPERATORS,
@@ -13,6 +12,7 @@ from kb.values import (
     Operator,
     Quantity,
     Value,
+    ValueReadError,
     read_quantity,
     read_time,
     read_year,

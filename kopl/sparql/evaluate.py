@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kb import KnowledgeBase
-from kb.errors import ValueReadError
 from kb.iri import decode
-from kb.values import NO_UNIT, Quantity, Value, Year, read_time
+from kb.values import NO_UNIT, Quantity, Value, ValueReadError, Year, read_time
 from kb.valuetable import time_code
 from kopl.errors import ProgramError
 from kopl.executor import Program, Result

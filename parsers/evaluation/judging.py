@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-from kb.errors import ValueReadError
+from kb.values import ValueReadError
 from kopl.answers import published_equal, same_answer
 from kopl.errors import ParseError, TypingError
 from kopl.example import Asked, Example

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kb import KnowledgeBase
-from kb.errors import ValueReadError
-from kb.values import NO_UNIT, read_quantity
+from kb.values import NO_UNIT, ValueReadError, read_quantity
 from kopl.functions import FUNCTIONS
 from kopl.types import Kind, Type
 from kopl_base.errors import KoplError

@@ -34,7 +34,7 @@ from kb import (
     load,
     write_snapshot,
 )
-from kb.search import suggest
+from kb.store import suggest
 from kopl_base.progress import ProgressBar
 from kopl_base.spelling import near_names
 from tests.kb.strategies import document_of

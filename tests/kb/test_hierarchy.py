@@ -14,7 +14,7 @@ import pytest
 
 from kb import Builder, KnowledgeBase, load, rdf
 from kb import hierarchy as module
-from kb.check import check
+from kb.problems import check
 from kb.snapshot import write_snapshot
 from kopl.sparql.engines import embedded
 from kopl_base.errors import KoplError

@@ -13,8 +13,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kb import Builder, Date, KnowledgeBase, Quantity, Year, from_kqapro
-from kb.errors import ValueReadError
-from kb.values import read_time
+from kb.values import ValueReadError, read_time
 from kopl.builder import find, find_all
 from kopl.errors import KoplError
 from kopl.executor import Executor
