@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import EMPTY, Ids, changes, offsets_of
-from kb.facts import Array, table_arrays
+from kb.columns import Columns, by_name
+from kb.facts import table_arrays
 from kb.hierarchy import hierarchy_arrays
 from kb.problems import Problems
 from kb.qualifiersets import TIME, QualifierSets, UsedSets
@@ -27,7 +28,7 @@ from kb.valuetable import time_code
 # A value while it is being collected: a string, (unit, number) or the code of a time.
 RawValue = str | tuple[str, float] | int
 RawQualifiers = Iterable[tuple[str, RawValue]]
-Columns = tuple[Ids, Ids, Ids, Ids]
+FactColumns = tuple[Ids, Ids, Ids, Ids]  # subject, predicate, object, qualifiers
 
 UNDEFINED, ENTITY, CONCEPT = 0, 1, 2
 HEAD, TAIL = 0, 1
@@ -51,6 +52,10 @@ class Assembler:
 
     def __init__(self, problems: Problems | None = None) -> None:
         self.problems = problems if problems is not None else Problems()
+        self._clear()
+
+    def _clear(self) -> None:
+        """Forget all that was collected."""
         self._nodes: dict[str, int] = {}
         self._kinds = bytearray()
         self._names = array("i")  # by provisional number, the number of a text
@@ -163,7 +168,7 @@ class Assembler:
         Equal content gives equal columns, whatever the order in which it came: numbers are given
         to what is left after merging and dropping, in the order of the nodes and their records.
         """
-        arrays: dict[str, Array] = {}
+        arrays: Columns = {}
         defined = np.array(self._defined, np.int32)
         kinds = np.frombuffer(bytes(self._kinds), np.uint8)
         order = np.concatenate(
@@ -189,7 +194,7 @@ class Assembler:
         )
         key_of, relation_of = self._finish_schema(arrays, text_number, literals, relations, used)
         self._finish_nodes(arrays, order, entities, text_number)
-        self.__init__(self.problems)  # type: ignore[misc]
+        self._clear()  # large: room for the indexes
         arrays["qualifier_starts"] = used.starts
         arrays["qualifier_key"] = key_of[used.keys]
         arrays["qualifier_value"] = value_number[used.values]
@@ -215,7 +220,7 @@ class Assembler:
         by_tail = np.argsort(tail, kind="stable").astype(np.int32)
         arrays["relation_by_tail"] = by_tail
         arrays["relation_tail_starts"] = offsets_of(tail[by_tail], nodes)
-        for column in arrays.values():
+        for column in by_name(arrays).values():
             column.setflags(write=False)
         return KnowledgeBase(arrays, entities)
 
@@ -271,7 +276,7 @@ class Assembler:
             order[live],
         ]
 
-    def _sorted_literals(self, final: Ids) -> Columns:
+    def _sorted_literals(self, final: Ids) -> FactColumns:
         """The literal columns with final subjects, sorted by them."""
         entity, key, value, sets = _taken(self._literal).T
         self._literal = array("i")
@@ -283,7 +288,7 @@ class Assembler:
 
     def _merged_relations(
         self, records: list[Ids], known: QualifierSets
-    ) -> tuple[Columns, tuple[Ids, Ids]]:
+    ) -> tuple[FactColumns, tuple[Ids, Ids]]:
         """Facts from records: equal head, relation, tail and set of qualifiers are one fact.
 
         Besides the columns come the places of each fact among the records of its head and of its
@@ -317,10 +322,10 @@ class Assembler:
 
     def _finish_texts_and_values(
         self,
-        arrays: dict[str, Array],
+        arrays: Columns,
         order: Ids,
-        literals: Columns,
-        relations: Columns,
+        literals: FactColumns,
+        relations: FactColumns,
         sets: UsedSets,
     ) -> tuple[Ids, Ids]:
         """Sort the strings and values in use; returns old number -> new (-1 where unused)."""
@@ -357,9 +362,7 @@ class Assembler:
         new[times] = first + place.reshape(-1)
         return text_number, new
 
-    def _finish_texts(
-        self, arrays: dict[str, Array], order: Ids, is_used: npt.NDArray[np.bool_]
-    ) -> Ids:
+    def _finish_texts(self, arrays: Columns, order: Ids, is_used: npt.NDArray[np.bool_]) -> Ids:
         """Sort the texts in use and the ids; returns old number -> new (-1 where unused)."""
         nodes = len(self._nodes)
         is_id = np.zeros(nodes, np.bool_)
@@ -392,9 +395,7 @@ class Assembler:
     def _names_of(self, order: Ids) -> Ids:
         return np.array(self._names, np.int32)[order]
 
-    def _finish_nodes(
-        self, arrays: dict[str, Array], order: Ids, entities: int, text_number: Ids
-    ) -> None:
+    def _finish_nodes(self, arrays: Columns, order: Ids, entities: int, text_number: Ids) -> None:
         node_id, node_name = arrays["node_id"], text_number[self._names_of(order)]
         by_id = np.argsort(node_id, kind="stable").astype(np.int32)
         by_name = np.argsort(node_name, kind="stable").astype(np.int32)
@@ -416,10 +417,10 @@ class Assembler:
 
     def _finish_schema(
         self,
-        arrays: dict[str, Array],
+        arrays: Columns,
         text_number: Ids,
-        literals: Columns,
-        relations: Columns,
+        literals: FactColumns,
+        relations: FactColumns,
         sets: UsedSets,
     ) -> tuple[Ids, Ids]:
         """The dense numbers of keys and relations, as columns over the old text numbers."""

@@ -8,10 +8,10 @@ a range. Qualifiers are kept once per distinct set; a fact has the number of its
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from typing import Literal, cast
 
 import numpy as np
-import numpy.typing as npt
 
 from kb.arrays import (
     EMPTY,
@@ -26,17 +26,18 @@ from kb.arrays import (
     unique,
     view,
 )
+from kb.columns import Columns
 
-Array = npt.NDArray[np.generic]
+Table = Literal["literal", "relation"]  # what the names of its columns begin with
 
 
 class Qualifiers:
     """The distinct qualifier sets: set i has the pairs (key, value) of one range of columns."""
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self._starts: Ids = arrays["qualifier_starts"]  # type: ignore[assignment]
-        self._keys: Ids = arrays["qualifier_key"]  # type: ignore[assignment]
-        self._values: Ids = arrays["qualifier_value"]  # type: ignore[assignment]
+    def __init__(self, arrays: Columns) -> None:
+        self._starts: Ids = arrays["qualifier_starts"]
+        self._keys: Ids = arrays["qualifier_key"]
+        self._values: Ids = arrays["qualifier_value"]
 
     def columns(self) -> tuple[Ids, Ids]:
         """All (key, value) pairs of all distinct sets, as two columns."""
@@ -76,9 +77,9 @@ class FactTable:
     ``subject``, ``predicate``, ``object`` and ``qualifiers`` are columns over the fact numbers.
     """
 
-    def __init__(self, prefix: str, arrays: Mapping[str, Array], qualifiers: Qualifiers) -> None:
+    def __init__(self, prefix: Table, arrays: Columns, qualifiers: Qualifiers) -> None:
         def column(name: str) -> Ids:
-            return arrays[f"{prefix}_{name}"]  # type: ignore[return-value]
+            return cast(dict[str, Ids], arrays)[f"{prefix}_{name}"]
 
         self.subject, self.predicate = column("subject"), column("predicate")
         self.object, self.qualifiers = column("object"), column("qualifiers")
@@ -153,12 +154,12 @@ class RelationTable(FactTable):
     its tail (-1: it did not), so that a file can be written back as it was.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], qualifiers: Qualifiers) -> None:
+    def __init__(self, arrays: Columns, qualifiers: Qualifiers) -> None:
         super().__init__("relation", arrays, qualifiers)
-        self.head_order: Ids = arrays["relation_head_order"]  # type: ignore[assignment]
-        self.tail_order: Ids = arrays["relation_tail_order"]  # type: ignore[assignment]
-        self._by_tail: Ids = arrays["relation_by_tail"]  # type: ignore[assignment]
-        self._tail_starts: Ids = arrays["relation_tail_starts"]  # type: ignore[assignment]
+        self.head_order: Ids = arrays["relation_head_order"]
+        self.tail_order: Ids = arrays["relation_tail_order"]
+        self._by_tail: Ids = arrays["relation_by_tail"]
+        self._tail_starts: Ids = arrays["relation_tail_starts"]
 
     def into(self, tails: Ids, relation: int, nodes: int) -> Ids:
         """The facts of a relation whose tail is in a set."""
@@ -200,18 +201,18 @@ class RelationTable(FactTable):
 
 
 def table_arrays(
-    prefix: str,
+    prefix: Table,
     subject: Ids,
     predicate: Ids,
     object_: Ids,
     qualifiers: Ids,
     subjects: int,
     predicates: int,
-) -> dict[str, Array]:
+) -> Columns:
     """The columns and indexes of a `FactTable`; the facts come sorted by subject."""
     # Facts of equal predicate and object stay in the order of their subjects.
     order = np.lexsort((object_, predicate)).astype(np.int32)
-    return {
+    columns = {
         f"{prefix}_subject": subject,
         f"{prefix}_predicate": predicate,
         f"{prefix}_object": object_,
@@ -223,3 +224,4 @@ def table_arrays(
             predicate[order], np.arange(predicates + 1)
         ).astype(np.int32),
     }
+    return cast(Columns, columns)

@@ -10,14 +10,14 @@ out as lists, which is the fastest index; else they are found by the intervals w
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import EMPTY, Ids, Interval, expand, grouped, offsets_of, unique_below, view
-from kb.facts import Array
+from kb.columns import Columns
 from kopl_base.errors import KoplError
 
 # The ancestors (members) are written out when they are at most so many for each concept (entity)
@@ -33,15 +33,15 @@ Counts: TypeAlias = npt.NDArray[np.int64]
 class Hierarchy:
     """Finds ancestors and members by number; ``arrays`` are those of `hierarchy_arrays`."""
 
-    def __init__(self, arrays: Mapping[str, Array], entities: int) -> None:
+    def __init__(self, arrays: Columns, entities: int) -> None:
         self._entities = entities
-        self._parents: Ids = arrays["parent"]  # type: ignore[assignment]
+        self._parents: Ids = arrays["parent"]
         self._parent_starts = view(arrays["parent_starts"])
         self._written = "member" in arrays
         if self._written:
-            self._ancestors: Ids = arrays["ancestor"]  # type: ignore[assignment]
+            self._ancestors: Ids = arrays["ancestor"]
             self._ancestor_starts = view(arrays["ancestor_starts"])
-            self._members: Ids = arrays["member"]  # type: ignore[assignment]
+            self._members: Ids = arrays["member"]
             self._member_starts = view(arrays["member_starts"])
         else:
             self._group = view(arrays["concept_group"])
@@ -110,10 +110,10 @@ class Hierarchy:
 class _Places:
     """The entities in the order of the places of their direct concepts."""
 
-    def __init__(self, arrays: Mapping[str, Array]) -> None:
-        self._below: Ids = arrays["group_below"]  # type: ignore[assignment]
+    def __init__(self, arrays: Columns) -> None:
+        self._below: Ids = arrays["group_below"]
         self._below_starts = view(arrays["group_below_starts"])
-        self._entities: Ids = arrays["place_member"]  # type: ignore[assignment]
+        self._entities: Ids = arrays["place_member"]
         self._starts = view(arrays["place_member_starts"])
         self._bound = int(self._entities.max()) + 1 if len(self._entities) else 0
         self._sizes: Counts = np.bincount(arrays["concept_group"])
@@ -143,7 +143,7 @@ class _Places:
 
 def hierarchy_arrays(
     parents: tuple[Ids, Ids], instances: tuple[Ids, Ids], entities: int
-) -> dict[str, Array]:
+) -> Columns:
     """The columns of a `Hierarchy`.
 
     ``parents`` and ``instances`` are (offsets, nodes): for each concept its parents, for each
@@ -158,18 +158,18 @@ def hierarchy_arrays(
     direct = instances[1] - entities
     by_place = _by_place(instances[0], place[direct], concepts)
     links, of_entities = concepts + len(above), entities + len(direct)
-    arrays: dict[str, Array] = {
+    arrays: Columns = {
         "parent_starts": starts,
         "parent": parents[1],
         "instance_starts": instances[0],
         "instance": instances[1],
     }
-    ordered = {
+    ordered: Columns = {
         "concept_group": groups,
         "group_below": below,
         "group_below_starts": below_starts,
-        **by_place,
     }
+    ordered |= by_place
     if counts.sum() > max(FREE, WRITTEN_OUT * links):
         return arrays | ordered
     if counts[direct].sum() > max(FREE, WRITTEN_OUT * of_entities):
@@ -184,12 +184,13 @@ def hierarchy_arrays(
         members.append(of_group[number])
     member_starts = np.zeros(concepts + 1, np.int32)
     np.cumsum(np.fromiter(map(len, members), np.int32, concepts), out=member_starts[1:])
-    return arrays | {
+    arrays |= {
         "ancestor_starts": ancestor_starts,
         "ancestor": (ancestor + entities).astype(np.int32),
         "member_starts": member_starts,
         "member": np.concatenate([EMPTY, *members]),
     }
+    return arrays
 
 
 def groups_of(starts: Sequence[int], parents: Sequence[int]) -> list[int]:
@@ -309,7 +310,7 @@ def _ancestor_counts(below: Ids, below_starts: Ids, sizes: Counts) -> Counts:
     return counts
 
 
-def _by_place(instance_starts: Ids, places: Ids, concepts: int) -> dict[str, Array]:
+def _by_place(instance_starts: Ids, places: Ids, concepts: int) -> Columns:
     """The entities by the place of a direct concept, then by number."""
     owner = np.repeat(np.arange(len(instance_starts) - 1, dtype=np.int32), np.diff(instance_starts))
     order = np.argsort(places, kind="stable")

@@ -7,7 +7,6 @@ bytes. A file of another version, cut short or altered anywhere is refused.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import mmap
 import os
@@ -16,11 +15,11 @@ import zlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from kb.facts import Array
+from kb.columns import Array, Columns, by_name, fingerprint_of
 from kb.store import KnowledgeBase
 from kopl_base.errors import ReadError
 from kopl_base.stream import writing
@@ -64,22 +63,11 @@ def is_snapshot(path: Path) -> bool:
         raise ReadError(f"cannot be opened: {error.strerror}", source=str(path)) from error
 
 
-def fingerprint_of(arrays: Mapping[str, Array], entities: int) -> str:
-    """SHA-256 of the columns, as hexadecimal digits."""
-    hashed = hashlib.sha256(str(entities).encode())
-    for name in sorted(arrays):
-        column = np.ascontiguousarray(arrays[name])
-        hashed.update(f"{name} {column.dtype.str} {column.shape}".encode())
-        hashed.update(column.data if column.size else b"")
-    return hashed.hexdigest()
-
-
 def write_snapshot(kb: KnowledgeBase, path: Path | str, source: Source | None = None) -> None:
     """Write a knowledge base as a snapshot; the file appears only when it is complete."""
     columns: list[dict[str, Any]] = []
     at = 0
-    for name in sorted(kb.arrays):
-        column = kb.arrays[name]
+    for name, column in by_name(kb.arrays).items():
         columns.append(
             {"name": name, "dtype": column.dtype.str, "length": len(column), "offset": at}
         )
@@ -97,8 +85,8 @@ def write_snapshot(kb: KnowledgeBase, path: Path | str, source: Source | None = 
     with writing(path, binary=True) as file:
         file.write(_PREFIX.pack(MAGIC, VERSION, len(header), zlib.crc32(header)))
         file.write(header)
-        for name in sorted(kb.arrays):
-            data = np.ascontiguousarray(kb.arrays[name]).tobytes()
+        for column in by_name(kb.arrays).values():
+            data = np.ascontiguousarray(column).tobytes()
             file.write(data + b"\0" * (-len(data) % _ALIGN))
 
 
@@ -151,7 +139,7 @@ def read_snapshot(path: Path | str, *, verify: bool = True) -> KnowledgeBase:
     }
     if verify and not _intact(mapped, header, arrays):
         raise _refusal(path, "its content is damaged (the checksum differs)")
-    return KnowledgeBase(arrays, header["entities"], header["sha256"])
+    return KnowledgeBase(cast(Columns, arrays), header["entities"], header["sha256"])
 
 
 def _intact(mapped: mmap.mmap, header: Mapping[str, Any], arrays: Mapping[str, Array]) -> bool:
@@ -160,7 +148,7 @@ def _intact(mapped: mmap.mmap, header: Mapping[str, Any], arrays: Mapping[str, A
         end = header["start"] + column["offset"] + arrays[column["name"]].nbytes
         if any(mapped[end : end + -(end - header["start"]) % _ALIGN]):
             return False
-    return fingerprint_of(arrays, header["entities"]) == str(header["sha256"])
+    return fingerprint_of(cast(Columns, arrays), header["entities"]) == str(header["sha256"])
 
 
 def _refusal(path: Path | str, reason: str) -> SnapshotError:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -17,7 +17,8 @@ from typing import Literal
 import numpy as np
 
 from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_of, unite, view
-from kb.facts import Array, FactTable, Qualifiers, RelationTable
+from kb.columns import Columns, fingerprint_of
+from kb.facts import FactTable, Qualifiers, RelationTable
 from kb.hierarchy import Hierarchy
 from kb.strings import StringTable
 from kb.values import Condition, Value
@@ -76,15 +77,15 @@ class KnowledgeBase:
     Build one with `kb.Builder`, `kb.load` or `kb.read_kqapro`.
     """
 
-    def __init__(self, arrays: Mapping[str, Array], entities: int, fingerprint: str = "") -> None:
+    def __init__(self, arrays: Columns, entities: int, fingerprint: str = "") -> None:
         self.arrays = arrays
         self.strings = StringTable(arrays)
         self.values = ValueTable(arrays, self.strings)
-        self._names: Ids = arrays["node_name"]  # type: ignore[assignment]
+        self._names: Ids = arrays["node_name"]
         self._ids = view(arrays["node_id"])
         self._by_id = view(arrays["node_by_id"])
         self._ids_sorted = view(arrays["node_ids_sorted"])
-        self._by_name: Ids = arrays["node_by_name"]  # type: ignore[assignment]
+        self._by_name: Ids = arrays["node_by_name"]
         self._names_sorted = view(arrays["node_names_sorted"])
         self._keys = view(arrays["key_text"])
         self._relations = view(arrays["relation_text"])
@@ -114,8 +115,6 @@ class KnowledgeBase:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the content, equal for equal knowledge bases however they were loaded."""
-        from kb.snapshot import fingerprint_of
-
         return self._fingerprint or fingerprint_of(self.arrays, self.entity_count)
 
     @cached_property

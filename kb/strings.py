@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import zlib
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import islice
 
 import numpy as np
-import numpy.typing as npt
 
 from kb.arrays import view
+from kb.columns import Columns
 
 PIECE = 1 << 16  # texts that are encoded at a time
-
-Arrays = dict[str, npt.NDArray[np.generic]]
 
 
 class StringTable:
@@ -24,7 +22,7 @@ class StringTable:
     when asked for; a hash over them finds the number of a text.
     """
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[np.generic]]) -> None:
+    def __init__(self, arrays: Columns) -> None:
         self._bytes = view(arrays["text_bytes"])
         self._starts = view(arrays["text_starts"])
         self._bucket_starts = view(arrays["text_bucket_starts"])
@@ -51,7 +49,7 @@ class StringTable:
         return -1
 
 
-def string_arrays(texts: Iterable[str], errors: str = "replace") -> Arrays:
+def string_arrays(texts: Iterable[str], errors: str = "replace") -> Columns:
     """The arrays of a `StringTable` for texts that are distinct and sorted already.
 
     ``errors`` is that of `str.encode`, for lone surrogates.

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import Interval, view
+from kb.columns import Columns
 from kb.strings import StringTable
 from kb.values import NO_UNIT, Condition, Date, Quantity, Time, Value, Year
 
@@ -40,7 +40,7 @@ def time_of_code(code: int) -> Time:
 class ValueTable:
     """Read-only values 0..n-1; see the module's text for their order."""
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[np.generic]], strings: StringTable) -> None:
+    def __init__(self, arrays: Columns, strings: StringTable) -> None:
         self._strings = strings
         self._texts = view(arrays["value_text"])
         self._units = view(arrays["value_unit"])

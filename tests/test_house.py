@@ -44,7 +44,6 @@ CIRCLES = [
     {"cqa.formats.parquet", "cqa.formats.samples", "cqa.sampling.run"},
     {"cqa.hardness.join", "cqa.hardness.walk"},
     {"generation.card", "generation.conversion", "generation.formats", "generation.tables"},
-    {"kb.snapshot", "kb.store"},
     {"kopl.program", "kopl.text"},
     {"kopl.sparql.ast", "kopl.sparql.reader", "kopl.sparql.text"},
     {

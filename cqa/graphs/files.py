@@ -15,7 +15,7 @@ import numpy as np
 from cqa.graphs.graph import Graph
 from cqa.graphs.links import Links
 from cqa.graphs.names import Names
-from kb.facts import Array
+from kb.columns import Array
 from kopl_base.errors import ReadError
 from kopl_base.progress import ProgressBar
 from kopl_base.stream import read_text, writing

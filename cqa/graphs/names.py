@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import cast
 
 import numpy as np
 
 from kb.arrays import Ids
-from kb.facts import Array
+from kb.columns import Array, Columns
 from kb.strings import StringTable, string_arrays
 from kopl_base.errors import KoplError
 
@@ -18,7 +19,7 @@ class Names:
 
     def __init__(self, arrays: Mapping[str, Array]) -> None:
         self.arrays = arrays
-        self._table = StringTable(arrays)
+        self._table = StringTable(cast(Columns, arrays))
         self._texts: Ids = arrays["text_of"]  # type: ignore[assignment]
         self._numbers: Ids = arrays["number_of"]  # type: ignore[assignment]
 
@@ -32,8 +33,8 @@ class Names:
         number_of = np.array(order, np.int32)
         text_of = np.empty(len(names), np.int32)
         text_of[number_of] = np.arange(len(names), dtype=np.int32)
-        arrays: dict[str, Array] = dict(string_arrays(names[at] for at in order))
-        return cls({**arrays, "text_of": text_of, "number_of": number_of})
+        texts = cast(dict[str, Array], string_arrays(names[at] for at in order))
+        return cls({**texts, "text_of": text_of, "number_of": number_of})
 
     def __len__(self) -> int:
         return len(self._texts)
