@@ -35,7 +35,7 @@ class Choices:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self._values = {key: numbers.tolist() for key, numbers in kb.values_of_keys().items()}
+        self._values = lru_cache(maxsize=None)(self._values_of)
         self._qualifiers = {k: numbers.tolist() for k, numbers in kb.qualifier_values_of().items()}
         self._instances = lru_cache(maxsize=5_000)(self._instances_of)
 
@@ -116,11 +116,10 @@ class Choices:
     def _value_pools(
         self, program: Call, answer: str, random: Random
     ) -> Iterator[Sequence[Callable[[], str]]]:
-        of_qualifier = program.function.output is Type.QUALIFIER_VALUES
-        values, key = self._values, program.arguments[0]
-        if of_qualifier:
-            values, key = self._qualifiers, program.arguments[-1]
-        numbers = values.get(key, [])
+        if program.function.output is Type.QUALIFIER_VALUES:
+            numbers = self._qualifiers.get(program.arguments[-1], [])
+        else:
+            numbers = self._values(program.arguments[0])
         if numbers:
             unit = _unit(answer)
 
@@ -139,6 +138,12 @@ class Choices:
             yield [lambda: str(self.kb.values[random.choice(same)])]
         if len(self.kb.values):
             yield [lambda: str(self.kb.values[random.randrange(len(self.kb.values))])]
+
+    def _values_of(self, key: str) -> list[int]:
+        """The numbers of the values of an attribute key, one for each fact."""
+        number, table = self.kb.key_number(key), self.kb.literals
+        found: list[int] = table.object[table.of_predicate(number)].tolist() if number >= 0 else []
+        return found
 
     def _instances_of(self, concept: int) -> list[int]:
         found: list[int] = self.kb.instances_of(self.kb.name_of(concept)).tolist()

@@ -40,16 +40,12 @@ class Pools:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self.relations = [
-            number for number in range(len(kb.relations)) if len(kb.relational.of_predicate(number))
-        ]
-        self._concept_names = {
-            node: kb.name_of(node) for node in range(kb.entity_count, kb.node_count)
-        }
-        # The concepts that have instances.
-        self.concepts = [
-            node for node, name in self._concept_names.items() if len(kb.instances_of(name))
-        ]
+        self.relations: list[int] = np.unique(kb.relational.predicate).tolist()
+        # The concepts that have instances, by themselves or by others of their name.
+        names = np.asarray(kb.arrays["node_name"])
+        concepts = np.arange(kb.entity_count, kb.node_count)
+        known = names[kb.concepts_with_instances()]
+        self.concepts: list[int] = concepts[np.isin(names[concepts], known)].tolist()
         # For each type which values, and which literal facts by their values, are of it.
         self.of_form = {form: self._values_of_form(form) for form in get_args(Form)}
         self._facts_of_form = {
@@ -65,6 +61,7 @@ class Pools:
         self.literals = lru_cache(maxsize=20_000)(self._literals)
         self.links = lru_cache(maxsize=20_000)(self._links)
         self.concepts_of = lru_cache(maxsize=20_000)(self._concepts_of)
+        self.concept_name = lru_cache(maxsize=20_000)(kb.name_of)
 
     def _values_of_form(self, form: Form) -> Mask:
         """For each value whether it is of the type."""
@@ -106,7 +103,10 @@ class Pools:
 
     def _relations_with(self, qualified: Qualified) -> list[int]:
         """The relations that have facts with such a qualifier."""
-        return [one for one in self.relations if self.relation_facts(one, qualified)]
+        table = self.kb.relational
+        facts = self.sets_with(qualified)[table.qualifiers]
+        found: list[int] = np.unique(table.predicate[facts]).tolist()
+        return found
 
     def _relation_facts(self, relation: int, qualified: Qualified | None) -> list[int]:
         """The facts of a relation; only those with such a qualifier when asked."""
@@ -119,7 +119,12 @@ class Pools:
 
     def _keys(self, form: Form, qualified: Qualified | None) -> list[int]:
         """The keys that have facts of a type."""
-        return [key for key in range(len(self.kb.keys)) if self.key_facts(key, form, qualified)]
+        table = self.kb.literals
+        facts = self._facts_of_form[form]
+        if qualified:
+            facts = facts & self.sets_with(qualified)[table.qualifiers]
+        found: list[int] = np.unique(table.predicate[facts]).tolist()
+        return found
 
     def _key_facts(self, key: int, form: Form, qualified: Qualified | None) -> list[int]:
         """The facts of a key whose values are of a type."""
@@ -144,8 +149,8 @@ class Pools:
     def _concepts_of(self, entity: int) -> list[str]:
         """The names of an entity's concepts; its own ones twice, so that they come more often."""
         own = self.kb.concepts_of(entity)
-        names = self._concept_names
-        return [names[concept] for concept in (*own, *own, *self.kb.all_concepts_of(entity))]
+        concepts = (*own, *own, *self.kb.all_concepts_of(entity))
+        return [self.concept_name(concept) for concept in concepts]
 
     def _links(self, node: int) -> dict[tuple[int, Direction], list[int]]:
         """The relational facts whose far end is the node, by relation and direction."""

@@ -72,7 +72,7 @@ class Sampler:
         self.source.nothing, self._wanted, self._steps = nothing, wanted, 0
         self._most_steps = MOST_STEPS * max(1, least - MOST_STEPS // 15)
         try:
-            found, _ = self._derive(rule, Goal(budget=self.levels), _scope(rule, [], least))
+            found, _ = self._derive(rule, Goal(), _scope(rule, self.levels - 1, [], least))
         except _GiveUp:
             raise NoDraw from None
         if self._wanted is not None or self.source.nothing or found.program.size < least:
@@ -97,11 +97,11 @@ class Sampler:
             if found is not None and self._fits(found[1], single, least):
                 return scope.take(symbol, goal, *found)
         has = -1 if goal.target is None else self._capabilities[goal.target]
-        rules, weights = self._rules(symbol.left, goal.budget, wanted, has)
+        rules, weights = self._rules(symbol.left, scope.budget, wanted, has)
         leftovers: list[Leftover] = []
         while rules:
             (rule,) = self.source.random.choices(rules, weights)
-            inner = _scope(rule, leftovers, least)
+            inner = _scope(rule, scope.budget - 1, leftovers, least)
             try:
                 derivation, drawn = self._derive(rule, goal, inner)
                 if self._fits(drawn, single, least):
@@ -145,8 +145,7 @@ class Sampler:
             raise _GiveUp
         if self._wanted in rule.functions:
             self._wanted = None
-        below = Goal(goal.target, goal.form, goal.qualified, goal.budget - 1, goal.path)
-        drawn = self._draw(rule.program, scope, below)
+        drawn = self._draw(rule.program, scope, goal)
         person = drawn.target in self.source.pools.person
         derivation = Derivation(
             rule, drawn.call, scope.words, scope.parts, drawn.target, person, drawn.intended
@@ -154,9 +153,9 @@ class Sampler:
         return derivation, drawn
 
 
-def _scope(rule: Rule, leftovers: list[Leftover], least: int) -> Scope:
+def _scope(rule: Rule, budget: int, leftovers: list[Leftover], least: int) -> Scope:
     """The scope of a rule whose program must have so many calls at least."""
-    return Scope(rule.single, leftovers, least - len(rule.functions), len(rule.symbols))
+    return Scope(rule.single, budget, leftovers, least - len(rule.functions), len(rule.symbols))
 
 
 def applicable_rules(grammar: Grammar, kb: KnowledgeBase) -> Grammar:

@@ -35,21 +35,20 @@ class Goal:
     """What a part of a program is drawn for.
 
     ``target``: a node that its result must hold (None: any). ``form``: the type of value it must
-    have. ``qualified``: its fact must have such a qualifier. ``budget``: how many rules may follow
-    one another. ``path``: the nodes on the way here, which a description must not come back to.
-    ``namesakes``: a name is that of several nodes, as something else tells them apart.
+    have. ``qualified``: its fact must have such a qualifier. ``path``: the nodes on the way here,
+    which a description must not come back to. ``namesakes``: a name is that of several nodes, as
+    something else tells them apart.
     """
 
     target: int | None = None
     form: Form = "any"
     qualified: Qualified | None = None
-    budget: int = 0
     path: tuple[int, ...] = ()
     namesakes: bool = False
 
     def at(self, target: int | None, *, namesakes: bool = False) -> Goal:
         """The same for another target and without asking for a type or qualifiers."""
-        return Goal(target, "any", None, self.budget, self.path, namesakes)
+        return Goal(target, "any", None, self.path, namesakes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,14 @@ Leftover: TypeAlias = tuple[str, Goal, Derivation, DrawnPart]
 class Scope:
     """What the variables and non-terminals of one rule became so far.
 
-    ``single`` are the non-terminals that must give one entity. ``leftovers`` are parts that rules
-    tried before had drawn in vain, ``taken`` the parts of this one. ``least`` is how many calls the
-    rule's parts must have yet, ``open`` how many of its parts are to come.
+    ``single`` are the non-terminals that must give one entity. ``budget`` is how many rules may
+    follow one another below this one. ``leftovers`` are parts that rules tried before in its place
+    had drawn in vain, ``taken`` the parts of this one. ``least`` is how many calls the rule's parts
+    must have yet, ``open`` how many of its parts are to come.
     """
 
-    single: frozenset[str] = frozenset()
+    single: frozenset[str]
+    budget: int
     leftovers: list[Leftover] = field(default_factory=list)
     least: int = 0
     open: int = 0
@@ -88,7 +89,7 @@ class Scope:
         for known, drawn_for, derivation, drawn in self.leftovers:
             if known != left or drawn_for.target != goal.target or drawn_for.path != goal.path:
                 continue
-            if goal.form not in ("any", drawn_for.form) or drawn_for.budget > goal.budget:
+            if goal.form not in ("any", drawn_for.form):
                 continue
             if goal.qualified not in (None, drawn_for.qualified):
                 continue
@@ -184,7 +185,7 @@ class Source:
             return goal.target
         if not self.pools.concepts:
             return draw_from(self.random, range(self.kb.entity_count))
-        concept = self.kb.name_of(draw_from(self.random, self.pools.concepts))
+        concept = self.pools.concept_name(draw_from(self.random, self.pools.concepts))
         return int(draw_from(self.random, self.kb.instances_of(concept).tolist()))
 
     def relation(self, given: str | None = None, qualified: Qualified | None = None) -> int:

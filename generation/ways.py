@@ -219,7 +219,7 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     words = source.lexicon.relation(source.kb.relations[number], direction)
     scope.bind(pattern.arguments[0], words)
     scope.bind(pattern.arguments[1], Words(direction))
-    below = Goal(near, "any", None, goal.budget, (*goal.path, far))
+    below = Goal(near, "any", None, (*goal.path, far))
     inner = source.draw(pattern.inputs[0], scope, below)
     call = Call(pattern.function, (inner.call,), (words.text, direction))
     return DrawnPart(call, far, ("relational", fact))
@@ -279,7 +279,7 @@ def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Draw
     given = scope.given(pattern.arguments[0])
     if goal.target is not None and not source.pools.has_qualified(goal.target, (given, form)):
         raise NoDraw
-    asked = Goal(goal.target, goal.form, (given, form), goal.budget, goal.path)
+    asked = Goal(goal.target, goal.form, (given, form), goal.path)
     inner = source.several(source.draw(pattern.inputs[0], scope, asked))
     key, value = source.qualifier(inner.fact, given, form)
     words = source.comparison(pattern, key, value, True, scope)
@@ -376,7 +376,7 @@ def _qualified_literal(
 ) -> tuple[DrawnPart, int, str, Value]:
     """The only input, drawn for a literal fact; that fact, and one of its qualifiers."""
     given = scope.given(qualifier)
-    asked = Goal(goal.target, goal.form, (given, "any"), goal.budget, goal.path)
+    asked = Goal(goal.target, goal.form, (given, "any"), goal.path)
     fact = source.literal(scope.given(pattern.arguments[0]), goal.form, asked)
     key, value = source.qualifier(("literal", fact), given, "any")
     target = int(source.kb.literals.subject[fact])
@@ -419,7 +419,7 @@ def _ends(
         raise NoDraw
     calls = []
     for part, end, other in zip(pattern.inputs, (head, tail), (tail, head), strict=True):
-        below = Goal(end, "any", None, goal.budget, (*goal.path, other))
+        below = Goal(end, "any", None, (*goal.path, other))
         calls.append(source.draw(part, scope, below).call)
     return calls, head
 
@@ -481,7 +481,7 @@ def _choice(source: Source, pattern: Pattern, scope: Scope, inputs: list[Call], 
 @draws(f.VERIFY_STR, f.VERIFY_NUM, f.VERIFY_YEAR, f.VERIFY_DATE)
 def _verify(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     form = FORMS[pattern.function.name.replace("Verify", "Filter")]
-    asked = Goal(goal.target, form, None, goal.budget, goal.path)
+    asked = Goal(goal.target, form, None, goal.path)
     inner = source.draw(pattern.inputs[0], scope, asked)
     if inner.fact is None:
         raise NoDraw

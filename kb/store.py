@@ -130,7 +130,7 @@ class KnowledgeBase:
     @cached_property
     def attribute_keys(self) -> list[str]:
         """The keys that literal facts have."""
-        return list(self.values_of_keys())
+        return [self.keys[number] for number in np.unique(self.literals.predicate).tolist()]
 
     @cached_property
     def qualifier_keys(self) -> list[str]:
@@ -212,6 +212,10 @@ class KnowledgeBase:
     def all_concepts_of(self, entity: int) -> list[int]:
         """The concepts that the entity is an instance of, directly or through a hierarchy."""
         return self._hierarchy.all_above(self.concepts_of(entity))
+
+    def concepts_with_instances(self) -> list[int]:
+        """The concepts that some entity is an instance of, directly or through a hierarchy."""
+        return self._hierarchy.all_above(np.unique(self.arrays["instance"]).tolist())
 
     def cycles(self) -> list[list[int]]:
         """The concepts that are below themselves: those of each cycle, by number."""

@@ -102,7 +102,7 @@ class Lexicon:
         if found is None:
             given = self.annotations.of(NAMES).get(text)
             the = given.fields.get("the") if given else None
-            if the is None and text in self._behind_the:
+            if the is None and self._all_behind_the(text):
                 the = True
             found = NameWords(text, the)
             if len(self._names) < 100_000:
@@ -158,7 +158,7 @@ class Lexicon:
             entry = self._entry(RELATIONS, relation, guess_relation)
             several = entry.several
             if several is None:
-                several = self._have_several.get(relation, False)
+                several = self._has_several(relation)
             found = RelationWords(relation, direction, several, entry)
             self._relations[relation, direction] = found
         return found
@@ -177,29 +177,31 @@ class Lexicon:
             # A relation that is annotated says all it has: noun, forward, backward.
             own = fields.get("noun", "")
             return replace(guess(name, own) if own else RelationEntry(), **fields)  # type: ignore[return-value]
-        return replace(guess(name, fields.get(noun, "")), **fields)
+        found = guess(name, fields.get(noun, ""))
+        return replace(found, **fields) if fields else found
+
+    def _has_several(self, relation: str) -> bool:
+        """Whether heads have more tails than one by a relation."""
+        number, table = self.kb.relation_number(relation), self.kb.relational
+        if number < 0:
+            return False
+        heads = table.subject[table.of_predicate(number)]
+        return len(heads) > self.SEVERAL * max(1, len(np.unique(heads)))
+
+    def _all_behind_the(self, name: str) -> bool:
+        """Whether all that has a name is of concepts that put "the" before it."""
+        nodes = self.kb.named(name).tolist() if self._behind_the else ()
+        return bool(nodes) and self._behind_the.issuperset(nodes)
 
     @cached_property
-    def _have_several(self) -> dict[str, bool]:
-        table = self.kb.relational
-        found: dict[str, bool] = {}
-        for number, relation in enumerate(self.kb.relations):
-            heads = table.subject[table.of_predicate(number)]
-            found[relation] = len(heads) > self.SEVERAL * max(1, len(np.unique(heads)))
-        return found
-
-    @cached_property
-    def _behind_the(self) -> frozenset[str]:
-        """The names whose every entity has a concept that puts "the" before them."""
-        concepts = self.annotations.of(CONCEPTS).items()
-        nodes = {
+    def _behind_the(self) -> frozenset[int]:
+        """The entities of the concepts that put "the" before their names."""
+        return frozenset(
             node
-            for concept, given in concepts
+            for concept, given in self.annotations.of(CONCEPTS).items()
             if given.fields.get("the")
             for node in self.kb.instances_of(concept).tolist()
-        }
-        names = {self.kb.name_of(node) for node in nodes}
-        return frozenset(n for n in names if nodes.issuperset(self.kb.named(n).tolist()))
+        )
 
     @cached_property
     def _possessives(self) -> dict[int, str]:

@@ -90,7 +90,7 @@ def test_a_rule_that_is_not_tried_would_not_have_succeeded(
             tried += 1
             sampler._steps = 0
             with pytest.raises(NoDraw):
-                sampler._derive(rule, Goal(target=node, budget=8), Scope(single=rule.single))
+                sampler._derive(rule, Goal(target=node), Scope(rule.single, budget=7))
     assert tried > 100
 
 

@@ -87,6 +87,7 @@ def test_as_the_naive_closure(
         found = kb.instances_of(kb.name_of(concept))
         assert found.tolist() == members and found.dtype == np.int32
     assert [kb.all_concepts_of(entity) for entity in of] == list(of.values())
+    assert kb.concepts_with_instances() == sorted(set().union(*of.values()))
     pairs = sum(map(len, of.values()))
     assert kb.memberships == pairs if written else kb.memberships >= pairs
     cycles = {
