@@ -23,9 +23,9 @@ from kb import KnowledgeBase
 from kb.schema import Schema
 from kopl.example import Example
 from kopl.program import Call
+from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.sets import SUPERLATIVE
-from kopl.sparql.text import write
 from kopl.traits import hops, locating, skills
 
 SIZE = 500

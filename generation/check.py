@@ -13,7 +13,7 @@ from kopl.example import Example
 from kopl.executor import Executor
 from kopl.sparql.errors import SparqlError
 from kopl.sparql.evaluate import SparqlExecutor
-from kopl.sparql.text import read as read_query
+from kopl.sparql.reader import read as read_query
 from kopl_base.errors import ReadError
 
 # What may be wrong with an example, in the order of the summary.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from kopl.functions import Function
@@ -70,9 +71,15 @@ class Call:
         return _rebuild, (self.function.name, self.inputs, self.arguments)
 
     def __str__(self) -> str:
-        from kopl.text import write_nested
-
-        return write_nested(self)
+        """The program in the nested spelling, all texts quoted."""
+        stack: list[str] = []
+        for call in post_order(self):
+            arity = len(call.inputs)
+            parts = stack[len(stack) - arity :] if arity else []
+            del stack[len(stack) - arity :]
+            parts += [json.dumps(text, ensure_ascii=False) for text in call.arguments]
+            stack.append(f"{call.function.name}({', '.join(parts)})")
+        return stack[0]
 
     def __repr__(self) -> str:
         return f"<program {self}>"

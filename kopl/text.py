@@ -201,14 +201,7 @@ def _where(text: str, at: int) -> str:
 
 def write_nested(program: Call) -> str:
     """The program in the nested spelling, all texts quoted."""
-    stack: list[str] = []
-    for call in post_order(program):
-        arity = len(call.inputs)
-        parts = stack[len(stack) - arity :] if arity else []
-        del stack[len(stack) - arity :]
-        parts += [json.dumps(text, ensure_ascii=False) for text in call.arguments]
-        stack.append(f"{call.function.name}({', '.join(parts)})")
-    return stack[0]
+    return str(program)
 
 
 # --- serialised -------------------------------------------------------------------------------

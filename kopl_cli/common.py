@@ -129,7 +129,8 @@ def open_executor(
     show_warnings()
     if name == "kopl":
         return Executor(kb or open_kb(arguments), limits=Limits(seconds=timeout))
-    from kopl.sparql.engines import attach, embedded, is_address, require
+    from kopl.sparql.engine import is_address, require
+    from kopl.sparql.engines import attach, embedded
     from kopl.sparql.evaluate import SparqlExecutor
 
     if is_address(name):

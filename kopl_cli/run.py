@@ -77,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _executor(arguments: argparse.Namespace) -> Any:
-    from kopl.sparql.engines import is_address
+    from kopl.sparql.engine import is_address
 
     if arguments.kb is None and not is_address(arguments.engine):
         arguments.parser.error("the following arguments are required: --kb")

@@ -125,7 +125,7 @@ def _query(arguments: argparse.Namespace) -> int:
 
 
 def _check_address(endpoint: str) -> None:
-    from kopl.sparql.engines import is_address
+    from kopl.sparql.engine import is_address
 
     if not is_address(endpoint):
         raise KoplError(f"{endpoint!r} is no address of an endpoint (http://…)")

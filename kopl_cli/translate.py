@@ -91,8 +91,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _print_sparql(program: Any, kb: Any, arguments: argparse.Namespace) -> int:
     """The query, and on standard error where its answer may differ from the program's."""
+    from kopl.sparql.ast import write
     from kopl.sparql.from_kopl import translate
-    from kopl.sparql.text import write
 
     if arguments.base is not None:
         from kb.rdf import check_base

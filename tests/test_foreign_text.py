@@ -42,8 +42,8 @@ from kopl import answers
 from kopl.example import read_examples
 from kopl.sparql.engines.oxigraph import asks_elsewhere
 from kopl.sparql.properties import read_properties
-from kopl.sparql.text import read as read_sparql
-from kopl.sparql.text import with_prologue
+from kopl.sparql.reader import read as read_sparql
+from kopl.sparql.reader import with_prologue
 from kopl.sparql.to_kopl import from_sparql
 from kopl.text import read as read_program
 from kopl.text import read_nested, read_serialised

@@ -34,10 +34,10 @@ from kopl.sparql.ast import (
     Union,
     Var,
     walk,
+    write_element,
 )
 from kopl.sparql.encoding import DAY, UNIT, VALUE, YEAR, Encoding, Names
 from kopl.sparql.errors import NotInKoplError
-from kopl.sparql.text import write_element
 
 OF_VALUES = (VALUE, UNIT, YEAR, DAY)
 _NUMBERS = {DOUBLE, INTEGER, XSD + "decimal", XSD + "float"}

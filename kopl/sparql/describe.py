@@ -1,13 +1,23 @@
-"""What a query says of its variables: conditions, relations, alternatives, as a tree."""
+"""What a query says of its variables, and the programs of the sets that it describes.
+
+`Scope` is what is read of a group of the query: facts, triples, and what is left. `Describer` uses
+it up into a tree of conditions, relations and alternatives, of which `program_of` makes a program.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 
-from kb.iri import decode
-from kb.values import Condition
+from kb.iri import decode, encode
+from kb.store import normalise_name
+from kb.values import Condition, Date, Quantity
+from kopl import functions as f
+from kopl.functions import Function
 from kopl.program import Call
 from kopl.sparql.ast import (
+    Brackets,
     Element,
     Filter,
     Iri,
@@ -15,29 +25,117 @@ from kopl.sparql.ast import (
     Query,
     Term,
     Triple,
+    TripleTerm,
     Union,
     Var,
+    flat,
     variables,
     walk,
+    write_element,
 )
-from kopl.sparql.conditions import OF_VALUES, about_value, condition_of
-from kopl.sparql.encoding import (
-    ENTITY,
-    FACT_T,
-    INSTANCE_OF,
-    KIND,
-    NAME,
-)
+from kopl.sparql.conditions import OF_VALUES, about_value, condition_of, is_plain
+from kopl.sparql.encoding import ENTITY, FACT_H, FACT_R, FACT_T, INSTANCE_OF, KIND, NAME, REIFIES
 from kopl.sparql.errors import NotInKoplError
-from kopl.sparql.programs import program_of
-from kopl.sparql.scope import Fact, Scope, name_of, refused, variable_of, verb_of
-from kopl.sparql.sets import (
-    Alternatives,
-    Attribute,
-    Description,
-    Qualifiers,
-    Relation,
-)
+from kopl.sparql.sets import Alternatives, Attribute, Description, Qualifiers, Relation
+
+
+@dataclass
+class Fact:
+    """The node of a fact: its ends, its predicate, and its qualifiers with their variables."""
+
+    head: Term
+    predicate: Term
+    tail: Term
+    qualifiers: list[tuple[Iri, Var]]
+    element: Element
+
+
+class Scope:
+    """The elements of one group, each to be used once."""
+
+    def __init__(self, elements: Iterable[Element]) -> None:
+        self.elements: list[Element] = []
+        self.facts: list[Fact] = []
+        by_variable: dict[Var, list[Triple]] = {}
+        for element in flat(elements):
+            if isinstance(element, Brackets):
+                self.facts.append(fact_of((*element.inside, *element.outside), element))
+            else:
+                self.elements.append(element)
+            if isinstance(element, Triple) and isinstance(element.subject, Var):
+                by_variable.setdefault(element.subject, []).append(element)
+        # A fact's node may also have a name: ?f <pred:fact_h> ?e ; …
+        for triples in by_variable.values():
+            if any(triple.predicate in (FACT_H, REIFIES) for triple in triples):
+                pairs = tuple((triple.predicate, triple.object) for triple in triples)
+                self.facts.append(fact_of(pairs, triples[0]))
+                self.drop(triples)
+
+    def drop(self, used: Iterable[Element]) -> None:
+        """Take elements out, as they were understood."""
+        for element in used:
+            self.elements.remove(element)
+
+    def triples(self) -> Iterator[Triple]:
+        """The triples that are left."""
+        return (element for element in list(self.elements) if isinstance(element, Triple))
+
+    def finish(self) -> None:
+        """Refuse the query when something is left."""
+        left: list[Element] = [*self.elements, *(fact.element for fact in self.facts)]
+        if left:
+            raise refused(left[0], "it is not connected with what is asked for as a tree")
+
+
+def fact_of(pairs: tuple[tuple[Term, Term], ...], element: Element) -> Fact:
+    ends: dict[Term, Term] = {}
+    qualifiers: list[tuple[Iri, Var]] = []
+    for verb, what in pairs:
+        if verb == REIFIES and isinstance(what, TripleTerm):
+            ends |= {FACT_H: what.subject, FACT_R: what.predicate, FACT_T: what.object}
+        elif verb in (FACT_H, FACT_R, FACT_T):
+            if verb in ends:
+                raise refused(element, "a fact has one head, one relation and one tail")
+            ends[verb] = what
+        elif isinstance(verb, Iri) and isinstance(what, Var):
+            qualifiers.append((key_of(verb, element), what))
+        else:
+            raise refused(element, "a qualifier is a key and a variable for its value")
+    if len(ends) != 3:
+        raise refused(element, "a fact needs its head, its relation and its tail")
+    return Fact(ends[FACT_H], ends[FACT_R], ends[FACT_T], qualifiers, element)
+
+
+def variable_of(term: Term | None, element: Element) -> Var:
+    if not isinstance(term, Var):
+        raise refused(element, "KoPL finds nodes by name; a variable is expected at both ends")
+    return term
+
+
+def verb_of(triple: Triple) -> Iri:
+    if not isinstance(triple.predicate, Iri):
+        raise refused(triple, "only the relation that is asked for may be a variable")
+    if triple.predicate.text.startswith("pred:"):
+        raise refused(triple, "KoPL does not ask about the encoding's own terms")
+    return key_of(triple.predicate, triple)
+
+
+def key_of(iri: Iri, element: Element) -> Iri:
+    """The IRI of a key or relation, as the encoding writes it: another finds nothing."""
+    if encode(decode(iri.text)) != iri.text:
+        raise refused(element, f"<{iri.text}> is no IRI that the encoding writes for a key")
+    return iri
+
+
+def name_of(literal: Literal, element: Element) -> str:
+    """The name that a literal is: names have one blank between words, and none at the ends."""
+    if not is_plain(literal) or normalise_name(literal.text) != literal.text:
+        raise refused(element, "no node has such a name: names are texts with single blanks")
+    return literal.text
+
+
+def refused(element: Element, reason: str) -> NotInKoplError:
+    return NotInKoplError(f"{write_element(element)} — {reason}")
 
 
 class Describer:
@@ -245,3 +343,95 @@ class Describer:
                 own.append(element)
         scope.drop(own)
         return condition_of(value, own)
+
+
+# --- programs ----------------------------------------------------------------------------------
+
+
+def program_of(description: Description) -> Call:
+    """The program of a set; raises NotInKoplError for the set of all nodes."""
+    sources: list[Call] = []
+    attributes: list[Attribute] = []
+    for part in description.parts:
+        if isinstance(part, Relation):
+            word = "forward" if part.forward else "backward"
+            related = Call(f.RELATE, (program_of(part.other),), (part.relation, word))
+            sources.append(_qualified(related, part.qualifiers))
+        elif isinstance(part, Alternatives):
+            either, *others = [program_of(branch) for branch in part.branches]
+            for other in others:
+                either = Call(f.OR, (either, other))
+            sources.append(either)
+        else:
+            attributes.append(part)
+    sources += [Call(f.FIND, (), (name,)) for name in description.names]
+    known_entity = attributes or description.concepts
+    if not sources and not known_entity and not description.entity:
+        raise NotInKoplError(
+            "a variable of which nothing is said stands for any entity or concept; KoPL has no"
+            ' such set (say <pred:kind> "entity" for all entities)'
+        )
+    if not sources or (description.entity and not known_entity):
+        sources.insert(0, Call(f.FIND_ALL))
+    nodes = sources[0]
+    for source in sources[1:]:
+        nodes = Call(f.AND, (nodes, source))
+    for attribute in attributes:
+        functions = (f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR)
+        if len(attribute.condition.constants) > 1:
+            # Alternatives of one value: of the facts that satisfy either, one is enough.
+            nodes = _any_reading(nodes, attribute)
+            continue
+        nodes = typed(functions, nodes, [attribute.key], attribute.condition)
+        nodes = _qualified(nodes, attribute.qualifiers)
+    for concept in description.concepts:
+        nodes = Call(f.FILTER_CONCEPT, (nodes,), (concept,))
+    return nodes
+
+
+def rooted(function: Function, nodes: Call, *arguments: str) -> Call:
+    """The program of a function of one set."""
+    return Call(function, (nodes,), arguments)
+
+
+def _any_reading(nodes: Call, attribute: Attribute) -> Call:
+    functions = (f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR)
+    found: Call | None = None
+    for constant in attribute.condition.constants:
+        one = typed(functions, nodes, [attribute.key], Condition((constant,)))
+        one = _qualified(one, attribute.qualifiers)
+        found = one if found is None else Call(f.OR, (found, one))
+    assert found is not None
+    return found
+
+
+def _qualified(nodes: Call, qualifiers: Qualifiers) -> Call:
+    for key, condition in qualifiers:
+        if len(condition.constants) > 1:
+            raise NotInKoplError(
+                f"the qualifier {key!r} has several readings; a QFilter has one type"
+            )
+        functions = (f.QFILTER_STR, f.QFILTER_NUM, f.QFILTER_YEAR)
+        nodes = typed(functions, nodes, [key], condition)
+    return nodes
+
+
+_DAYS = {f.FILTER_YEAR: f.FILTER_DATE, f.QFILTER_YEAR: f.QFILTER_DATE, f.VERIFY_YEAR: f.VERIFY_DATE}
+
+
+def typed(
+    functions: tuple[Function, Function, Function],
+    nodes: Call,
+    arguments: list[str],
+    condition: Condition,
+) -> Call:
+    """The function of the constant's type: of strings, of numbers, of years and days."""
+    constant, operator = condition.constants[0], condition.operator
+    if isinstance(constant, str):
+        if operator != "=":
+            raise NotInKoplError(f"strings are compared by = only, not by {operator}")
+        return Call(functions[0], (nodes,), (*arguments, constant))
+    function = functions[1] if isinstance(constant, Quantity) else functions[2]
+    if isinstance(constant, Date):
+        function = _DAYS[function]
+    return Call(function, (nodes,), (*arguments, str(constant), operator))

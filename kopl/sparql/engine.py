@@ -1,15 +1,30 @@
-"""The one interface that every SPARQL engine has."""
+"""What every SPARQL engine is: its interface, its dialect, and the packages that ours need."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from importlib import import_module
+from typing import Any, Protocol, TypeAlias
+
+from kopl.sparql.ast import Query
+from kopl.sparql.errors import MissingPackageError
+from kopl.sparql.statistics import Statistics
+from kopl_base.packages import needs
 
 # An answer in the form of "SPARQL 1.1 Query Results JSON Format": {"head": …, "results": …} for
 # SELECT, {"head": …, "boolean": …} for ASK.
 Answer: TypeAlias = dict[str, Any]
 
-Joins: TypeAlias = Literal["own", "long as written", "lateral", "in braces"]
+Rewrite: TypeAlias = Callable[[Query, Statistics], Query]
+
+# The engines that hold a knowledge base themselves, with the packages that they need; every other
+# one is an address.
+EMBEDDED = {
+    "oxigraph": ("pyoxigraph",),
+    "oxigraph-memory": ("pyoxigraph",),
+    "rdflib": ("rdflib", "pyoxigraph"),  # the second reads what is put into the graph
+}
 
 
 @dataclass(frozen=True)
@@ -17,18 +32,15 @@ class Dialect:
     """How queries are written for an engine.
 
     ``base``: what the bare IRIs of the encoding are resolved against in this engine's data; None
-    where they were loaded bare. ``digits``: doubles come back with too few digits (Virtuoso), so
-    that they must be asked for as text. ``graph``: the named graph to query, None for the default.
-    ``joins``: how it is made to join patterns in our order: "own" (it is not), "lateral" (groups of
-    SEP 6: Oxigraph), "in braces" (rdflib), "long as written" (a pragma, where a query is so long
-    that the engine's own search for an order takes seconds: Virtuoso). ``steps``: a query inside of
-    another is asked for first (`kopl.sparql.steps`).
+    where they were loaded bare. ``graph``: the named graph to query, None for the default.
+    ``rewrites`` are done to every query, one after the other; ``pragma`` gives what stands before
+    the text of such a query. ``steps``: a query inside of another is asked for first.
     """
 
     base: str | None = None
-    digits: bool = False
     graph: str | None = None
-    joins: Joins = "own"
+    rewrites: tuple[Rewrite, ...] = ()
+    pragma: Callable[[Query], str] | None = None
     steps: bool = False
 
 
@@ -51,3 +63,26 @@ class Engine(Protocol):
     def close(self) -> None:
         """Let go of files, processes and connections; the engine cannot be used afterwards."""
         ...
+
+
+def is_address(name: str) -> bool:
+    """Whether an engine's name is the address of an endpoint."""
+    return name.startswith(("http://", "https://"))
+
+
+def require(name: str) -> None:
+    """Raise MissingPackageError when a package of the engine of that name is not installed.
+
+    Whatever takes long or prints asks first. A name that is no embedded engine's needs none.
+    """
+    missing = [package for package in EMBEDDED.get(name, ()) if not _is_there(package)]
+    if missing:
+        raise MissingPackageError(needs(f"the engine {name}", *missing, extra="sparql"))
+
+
+def _is_there(package: str) -> bool:
+    try:
+        import_module(package)
+    except ImportError:
+        return False
+    return True

@@ -29,16 +29,16 @@ from kopl.sparql.ast import (
     mapped,
     variables,
     walk,
+    write,
 )
 from kopl.sparql.conditions import OF_VALUES
-from kopl.sparql.dialects import DIGITS, pragma, prepared
 from kopl.sparql.encoding import VALUE_VARS, Encoding, Names
 from kopl.sparql.engine import Answer, Dialect, Engine
 from kopl.sparql.errors import NotUnderstoodError, QueryReadError, QueryTooDeepError
 from kopl.sparql.from_kopl import COUNT, NODE_NAME, RELATION, translate
+from kopl.sparql.reader import read, with_prologue
+from kopl.sparql.rewrites import DIGITS, first_step, second_step
 from kopl.sparql.statistics import Statistics
-from kopl.sparql.steps import first_step, second_step
-from kopl.sparql.text import read, with_prologue, write
 from kopl.text import read as read_program
 from kopl_base.errors import KoplError
 
@@ -138,8 +138,11 @@ class SparqlExecutor:
                 return self._answer(rest)
             if rest is not None:
                 return rest
-        query = prepared(query, dialect, self._statistics)
-        text = pragma(query, dialect) + write(query, base=dialect.base, prologue=True)
+        for rewrite in dialect.rewrites:
+            query = rewrite(query, self._statistics)
+        text = write(query, base=dialect.base, prologue=True)
+        if dialect.pragma is not None:
+            text = dialect.pragma(query) + text
         return self.engine.query(text, timeout=self.timeout)
 
     def close(self) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urljoin
 
 from kb.iri import RDF, XSD
 from kopl.sparql.ast import (
+    ABSOLUTE,
     DOUBLE,
     INTEGER,
     Aggregate,
@@ -46,7 +47,6 @@ from kopl.sparql.ast import (
 from kopl.sparql.errors import NotReadError, QueryReadError, QueryTooDeepError
 
 PREFIXES = {"xsd": XSD, "rdf": RDF}
-ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 # Blanks one by one and comments whole: there is one way to pass over them, so that a token that is
 # missing behind them is noticed at once, and none is found inside of a comment.
@@ -83,6 +83,7 @@ _MARKS = (
     (re.compile(r"_:"), "a blank node with a label"),
     (re.compile(r"_CONCAT\b", re.IGNORECASE), "GROUP_CONCAT"),
 )
+_BASES = re.compile(r"(?:\s|#[^\n]*\n)*(?:BASE\s*<[^>]*>(?:\s|#[^\n]*\n)*)*", re.IGNORECASE)
 # Engines end, without an error, at queries that are nested some thousand groups deep.
 _MAX_DEPTH = 300
 
@@ -94,6 +95,17 @@ def read(text: str, *, base: str | None = None) -> Query:
     """
     with deep_recursion():
         return Reader(text.removeprefix("\ufeff"), base).query()
+
+
+def with_prologue(text: str, base: str | None) -> str:
+    """A text that was not written here, with the base and the prefix that it may leave out.
+
+    A base of its own goes before ours; all stand before the prefix, as Virtuoso wants it.
+    """
+    match = _BASES.match(text)
+    own = match[0] if match else ""
+    ours = f"BASE <{base}> " if base and "<" not in own else ""
+    return f"{ours}{own}PREFIX xsd: <{XSD}>\n{text[len(own) :]}"
 
 
 class Reader:

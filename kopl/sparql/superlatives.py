@@ -21,7 +21,7 @@ from kopl.sparql.ast import (
     Var,
 )
 from kopl.sparql.conditions import OF_VALUES
-from kopl.sparql.describe import Describer
+from kopl.sparql.describe import Describer, Scope, program_of, rooted, variable_of, verb_of
 from kopl.sparql.encoding import (
     NAME,
     UNIT,
@@ -29,8 +29,6 @@ from kopl.sparql.encoding import (
     integer,
 )
 from kopl.sparql.errors import NotInKoplError
-from kopl.sparql.programs import program_of, rooted
-from kopl.sparql.scope import Scope, variable_of, verb_of
 from kopl.sparql.sets import (
     Description,
     either,

@@ -36,22 +36,30 @@ from kopl.sparql.ast import (
     walk,
 )
 from kopl.sparql.conditions import OF_VALUES, about_value, untyped
-from kopl.sparql.describe import Describer
+from kopl.sparql.describe import (
+    Describer,
+    Fact,
+    Scope,
+    program_of,
+    refused,
+    rooted,
+    typed,
+    variable_of,
+    verb_of,
+)
 from kopl.sparql.encoding import (
     NAME,
     VALUE_VARS,
     Encoding,
 )
 from kopl.sparql.errors import NotInKoplError
-from kopl.sparql.programs import program_of, rooted, typed
-from kopl.sparql.scope import Fact, Scope, refused, variable_of, verb_of
+from kopl.sparql.order import is_orderless
+from kopl.sparql.reader import read
 from kopl.sparql.sets import (
     Attribute,
     Qualifiers,
 )
-from kopl.sparql.shape import is_orderless
 from kopl.sparql.superlatives import exact_superlative, superlative
-from kopl.sparql.text import read
 from kopl.typecheck import check
 
 _AGGREGATES = (

@@ -40,12 +40,12 @@ from kopl.sparql.ast import (
     Var,
     mapped,
     variables,
+    write,
 )
 from kopl.sparql.encoding import VALUE_VARS, Encoding, Names, double, integer
 from kopl.sparql.engine import Engine
 from kopl.sparql.errors import NotUnderstoodError
 from kopl.sparql.properties import Properties, Property, PropertyError, called, check_properties
-from kopl.sparql.text import write
 from kopl_base.errors import KoplError
 
 WD, PROP = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/"

@@ -16,7 +16,7 @@ from kb import KnowledgeBase
 from kb.iri import encode
 from kb.schema import Key, Schema
 from kb.values import OPERATORS, days_in_month
-from kopl.sparql.text import quoted
+from kopl.sparql.ast import quoted
 from kopl_base.errors import KoplError
 from parsers.constrain.freetext import FreeText
 from parsers.constrain.machine import STOP, Constraint

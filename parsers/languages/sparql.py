@@ -12,9 +12,10 @@ from kopl.errors import ProgramError
 from kopl.example import Example
 from kopl.executor import Denoted
 from kopl.program import Call
+from kopl.sparql.ast import write
 from kopl.sparql.errors import NotInKoplError, QueryReadError, SparqlError
 from kopl.sparql.from_kopl import Style, translate
-from kopl.sparql.text import read, write
+from kopl.sparql.reader import read
 from kopl.sparql.to_kopl import from_sparql
 from parsers.languages.base import Language, NotWritableError
 from parsers.prediction import Prediction

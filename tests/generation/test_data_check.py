@@ -15,8 +15,8 @@ from generation.pipeline import generate
 from kb import KnowledgeBase, write_lines
 from kopl.example import Example, write_examples
 from kopl.executor import Executor
+from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
-from kopl.sparql.text import write
 from kopl.text import read
 from kopl_cli import main
 

@@ -15,8 +15,8 @@ from kb.records import Spelling
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import post_order
+from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
-from kopl.sparql.text import write
 from kopl.text import read, to_json
 from kopl_cli import main
 

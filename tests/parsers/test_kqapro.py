@@ -21,8 +21,8 @@ from kb import KnowledgeBase, load
 from kb.kqapro import write_kqapro
 from kopl.answers import published_text
 from kopl.example import BareQuestion, Example, read_examples, read_questions, write_examples
+from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
-from kopl.sparql.text import write
 from kopl_cli import main
 from kopl_cli.train import find_config
 from parsers.evaluation.report import PUBLISHED, TABLE_5

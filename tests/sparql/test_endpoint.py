@@ -25,6 +25,7 @@ from kopl.sparql.errors import (
     TimedOutError,
     UnreachableError,
 )
+from kopl.sparql.rewrites import with_digits
 
 YES = b'{"head": {}, "boolean": true}'
 ROWS = b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "a"}}]}}'
@@ -173,7 +174,7 @@ def test_what_is_sent(stub: Stub, make: Make) -> None:
     assert sent.headers["X-Key"] == "secret"
     assert endpoint.dialect.graph == "http://kb.example/graph"
     assert endpoint.dialect.base == "http://b/"
-    assert not endpoint.dialect.digits
+    assert not endpoint.dialect.rewrites
 
 
 def test_long_query(stub: Stub, make: Make) -> None:
@@ -508,7 +509,7 @@ def test_recognises_virtuoso(stub: Stub, client: Any) -> None:
     assert is_virtuoso(stub.url, client=client)
     found = Endpoint.open(stub.url, client=client, graph="http://g/")
     assert isinstance(found, Virtuoso)
-    assert found.dialect.digits
+    assert with_digits in found.dialect.rewrites
     assert found.dialect.graph == "http://g/"
 
 

@@ -27,6 +27,7 @@ from kopl.sparql.ast import (
     Var,
     variables,
     walk,
+    write,
 )
 from kopl.sparql.encoding import INSTANCE_OF, NAME
 from kopl.sparql.engine import Answer, Dialect
@@ -34,7 +35,7 @@ from kopl.sparql.engines.oxigraph import Oxigraph, answer
 from kopl.sparql.errors import EngineError, NotInKoplError, QueryReadError
 from kopl.sparql.evaluate import SparqlExecutor
 from kopl.sparql.from_kopl import translate
-from kopl.sparql.text import read, write
+from kopl.sparql.reader import read
 from kopl.sparql.to_kopl import from_sparql
 from tests.reference.random_kb import random_kb
 from tests.reference.random_program import ProgramSampler

@@ -22,10 +22,12 @@ from kopl.sparql.ast import (
     Union,
     Var,
     apart,
+    quoted,
     renamed,
+    write,
 )
 from kopl.sparql.errors import QueryReadError
-from kopl.sparql.text import quoted, read, with_prologue, write
+from kopl.sparql.reader import read, with_prologue
 
 E = Var("e")
 

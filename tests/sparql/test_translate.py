@@ -19,11 +19,12 @@ from kopl.errors import TypingError
 from kopl.executor import Executor
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
-from kopl.sparql.ast import renamed
+from kopl.sparql.ast import renamed, write
 from kopl.sparql.engines.oxigraph import Oxigraph
 from kopl.sparql.errors import NotInKoplError, QueryReadError
 from kopl.sparql.evaluate import SparqlExecutor
 from kopl.sparql.from_kopl import TRANSLATIONS, SparqlWarning, to_sparql, translate
+from kopl.sparql.reader import read
 from kopl.sparql.sets import (
     DIFFERENCES,
     OWN_RELATIONS,
@@ -32,7 +33,6 @@ from kopl.sparql.sets import (
     VALUE_OR_NODE,
     YEARS_LOST,
 )
-from kopl.sparql.text import read, write
 from kopl.sparql.to_kopl import from_sparql
 from kopl.text import read as read_program
 from kopl.typecheck import check

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kb.iri import encode
+from kopl.sparql.ast import quoted
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.engines.virtuoso import Virtuoso, VirtuosoServer, is_virtuoso
 from kopl.sparql.errors import (
@@ -23,7 +24,7 @@ from kopl.sparql.errors import (
     TimedOutError,
     UnreachableError,
 )
-from kopl.sparql.text import quoted
+from kopl.sparql.rewrites import with_digits
 from kopl_base.errors import ReadError
 from tests.sparql.servers import virtuoso_server, write_lines
 
@@ -157,7 +158,7 @@ def test_every_iri_survives(engine: Virtuoso, name: str) -> None:
 
 
 def test_doubles_have_six_digits_unless_asked_for_more(engine: Virtuoso) -> None:
-    assert engine.dialect.digits
+    assert with_digits in engine.dialect.rewrites
     node = f"{BASE}double{DOUBLES.index(14756087.0)}"
     assert column(engine, f"SELECT ?o {{ <{node}> <{BASE}double> ?o }}") == ["1.47561e+07"]
     for number, expected in enumerate(DOUBLES):

@@ -4,53 +4,18 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from kb.iri import BASE
-from kopl.sparql.ast import Ask, Group, Select, Triple, Var
+from kopl.sparql.ast import Ask, Group, Select, Triple, Var, write
 from kopl.sparql.encoding import KIND, NAME, Encoding
-from kopl.sparql.engine import Engine
-from kopl.sparql.errors import MissingPackageError
-from kopl.sparql.text import write
+from kopl.sparql.engine import EMBEDDED, Engine
 from kopl_base.errors import KoplError
-from kopl_base.packages import needs
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
 
 log = logging.getLogger("kb")
-
-# The engines that hold a knowledge base themselves, with the packages that they need; every other
-# one is an address.
-EMBEDDED = {
-    "oxigraph": ("pyoxigraph",),
-    "oxigraph-memory": ("pyoxigraph",),
-    "rdflib": ("rdflib", "pyoxigraph"),  # the second reads what is put into the graph
-}
-
-
-def is_address(name: str) -> bool:
-    """Whether an engine's name is the address of an endpoint."""
-    return name.startswith(("http://", "https://"))
-
-
-def require(name: str) -> None:
-    """Raise MissingPackageError when a package of the engine of that name is not installed.
-
-    Whatever takes long or prints asks first. A name that is no embedded engine's needs none.
-    """
-    missing = [package for package in EMBEDDED.get(name, ()) if not _is_there(package)]
-    if missing:
-        raise MissingPackageError(needs(f"the engine {name}", *missing, extra="sparql"))
-
-
-def _is_there(package: str) -> bool:
-    try:
-        import_module(package)
-    except ImportError:
-        return False
-    return True
 
 
 def embedded(name: str, kb: KnowledgeBase) -> Engine:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 from kb import KnowledgeBase
 from kb.iri import BASE
 from kb.load import cache_folder
-from kopl.sparql.engine import Answer, Dialect
-from kopl.sparql.engines import require
+from kopl.sparql.engine import Answer, Dialect, require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, NotUnderstoodError
+from kopl.sparql.order import laterally
 from kopl_base.errors import WriteError
 from kopl_base.temporary import filling
 
@@ -57,7 +57,7 @@ class Oxigraph:
         self, store: Store, *, base: str | None = BASE, folder: Path | None = None
     ) -> None:
         self.store, self.folder = store, folder
-        self.dialect = Dialect(base=base, joins="lateral")
+        self.dialect = Dialect(base=base, rewrites=(laterally,))
         self._worker: Worker | None = None
         self._lock = threading.Lock()
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
 from kb.iri import BASE
-from kopl.sparql.engine import Answer, Dialect
-from kopl.sparql.engines import require
+from kopl.sparql.engine import Answer, Dialect, require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
+from kopl.sparql.order import in_order
+from kopl.sparql.rewrites import one_by_one
 from kopl_base.packages import needs
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class Rdflib:
 
     def __init__(self, graph: rdflib.Graph, *, base: str | None = BASE) -> None:
         self.graph = graph
-        self.dialect = Dialect(base=base, joins="in braces")
+        self.dialect = Dialect(base=base, rewrites=(in_order, one_by_one))
         self._lock = threading.Lock()
 
     @classmethod

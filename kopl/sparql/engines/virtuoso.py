@@ -29,6 +29,7 @@ from kopl.sparql.errors import (
     TimedOutError,
     UnreachableError,
 )
+from kopl.sparql.rewrites import in_order_when_long, order_when_long, with_digits
 from kopl_base.errors import ReadError, WriteError
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ class Virtuoso(Endpoint):
     def __init__(self, url: str, *, server_limit: float | None = None, **options: Any) -> None:
         super().__init__(url, **options)
         self.server_limit = server_limit
-        self.dialect = replace(self.dialect, digits=True, joins="long as written", steps=True)
+        self.dialect = replace(
+            self.dialect,
+            rewrites=(with_digits, in_order_when_long),
+            pragma=order_when_long,
+            steps=True,
+        )
 
     def _fields(self, text: str, limit: float | None) -> list[tuple[str, str]]:
         fields = [*super()._fields(text, limit), ("format", _JSON)]
