@@ -44,7 +44,6 @@ CIRCLES = [
     {"cqa.formats.parquet", "cqa.formats.samples", "cqa.sampling.run"},
     {"cqa.hardness.join", "cqa.hardness.walk"},
     {"generation.card", "generation.conversion", "generation.formats", "generation.tables"},
-    {"kopl.sparql.engines.endpoint", "kopl.sparql.engines.virtuoso"},
     {"kopl.sparql.engines.oxigraph", "kopl.sparql.engines.worker"},
     {"parsers.constrain.tokenizer", "parsers.constrain.tokens"},
     {"parsers.history", "parsers.plots"},

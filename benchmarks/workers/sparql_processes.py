@@ -184,12 +184,12 @@ def environment() -> dict[str, str]:
 
 def available(name: str) -> bool:
     """Whether the engine is installed; says so when it is not."""
-    needed = {"rdflib": ["rdflib", "pyoxigraph"], PEER: ["urllib3"], "kopl": []}
+    needed = {"rdflib": ["rdflib", "pyoxigraph"], PEER: ["httpx"], "kopl": []}
     missing = [p for p in needed.get(name, ["pyoxigraph"]) if importlib.util.find_spec(p) is None]
     if name == PEER and shutil.which("virtuoso-t") is None:
         missing.append("virtuoso-t (apt-get install virtuoso-opensource-7-bin)")
-    if name == "oxigraph-server" and importlib.util.find_spec("urllib3") is None:
-        missing.append("urllib3")
+    if name == "oxigraph-server" and importlib.util.find_spec("httpx") is None:
+        missing.append("httpx")
     if missing:
         note(f"{name} is left out, not installed: {', '.join(missing)}")
     return not missing

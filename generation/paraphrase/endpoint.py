@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import json
 import threading
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timezone
-from email.message import Message
-from email.utils import parsedate_to_datetime
-from http.client import HTTPException
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 from urllib.parse import urlsplit, urlunsplit
 
 from generation.paraphrase.model import AskError, Reply, Request
-from kopl.sparql.engines.endpoint import Backoff
+from kopl_base import http
+from kopl_base.http import Backoff
+from kopl_base.packages import needs
 
 PATH = "/chat/completions"
 LONGEST_WAIT = 120.0  # seconds; a server that wants more time than that is not waited for
@@ -33,17 +29,10 @@ _HINTS = {
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: the key would go to another place than the one that was named."""
+class _Broken(Exception):
+    """A failed try; another one may bring more, after the seconds that the server names."""
 
-    def redirect_request(self, *_: Any) -> None:
-        return None
-
-
-class _TryAgain(Exception):
-    """A try that failed, and the seconds after which the server wants the next one."""
-
-    def __init__(self, reason: str, wait: float | None = None) -> None:
+    def __init__(self, reason: str, wait: float = 0.0) -> None:
         self.wait = wait
         super().__init__(reason)
 
@@ -81,7 +70,12 @@ class ChatEndpoint:
             raise AskError(f"the key in {key_from} cannot be sent: it is no plain text")
         self._timeout, self._retries = timeout, max(0, retries)
         self._backoff = backoff or Backoff(first=0.5, most=30.0)
-        self._opener = urllib.request.build_opener(_NoRedirects)
+        if not http.is_installed():
+            raise AskError(needs("models behind an address", "httpx", extra="endpoints"))
+        try:
+            self._client = http.Client(self.url, kept=workers, largest=LARGEST)
+        except http.LostError as error:
+            raise AskError(f"{self.url}: {error}") from None
 
     def ask(self, requests: Sequence[Request], stop: threading.Event) -> list[Reply | AskError]:
         """The replies to some requests, asked one after the other."""
@@ -91,57 +85,52 @@ class ChatEndpoint:
         body = {"model": self.name, "messages": request.messages, "seed": request.seed}
         body |= self._fields
         data = json.dumps({k: v for k, v in body.items() if v is not None}).encode()
-        for attempt in range(1, self._retries + 2):
+
+        def attempt(tries: int) -> Reply:
             if stop.is_set():
-                return AskError("stopped before it was asked")
+                raise AskError("stopped before it was asked")
             try:
                 return self._try(data)
-            except AskError as error:
-                return error
-            except _TryAgain as error:
-                reason = f"{self.url}: {error}"
-                wait = self._backoff.pause(attempt) if error.wait is None else error.wait
+            except _Broken as broken:
+                reason, wait = f"{self.url}: {broken}", broken.wait
             if wait > LONGEST_WAIT:
-                return AskError(f"{reason}; it wants a pause of {wait:.0f} s: try again later")
-            if attempt <= self._retries and stop.wait(wait):
-                break
-        tries = "" if attempt == 1 else f" ({attempt} tries)"
-        return AskError(f"{reason}{tries}")
+                raise AskError(f"{reason}; it wants a pause of {wait:.0f} s: try again later")
+            times = "" if tries == 1 else f" ({tries} tries)"
+            raise http.TryAgainError(AskError(f"{reason}{times}"), wait)
+
+        waiting = replace(self._backoff, sleep=stop.wait)
+        try:
+            return http.persist(attempt, self._retries, waiting, longest=LONGEST_WAIT)
+        except AskError as error:
+            return error
 
     def _try(self, data: bytes) -> Reply:
-        """One try; raises _TryAgain when another one may bring more, AskError when none will."""
+        """One try; raises _Broken when another one may bring more, AskError when none will."""
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
-        request = urllib.request.Request(self.url, data, headers, method="POST")
-        until = time.monotonic() + self._timeout
         try:
-            try:
-                with self._opener.open(request, timeout=self._timeout) as answer:
-                    return _reply(_read(answer, until))
-            except urllib.error.HTTPError as error:
-                with error:
-                    self._refused(error.code, error.headers, _read(error, until))
-        except TimeoutError:
-            raise _TryAgain(f"no reply within {self._timeout:g} s") from None
-        except urllib.error.URLError as error:
-            if isinstance(error.reason, TimeoutError):
-                raise _TryAgain(f"no reply within {self._timeout:g} s") from None
-            raise _TryAgain(f"cannot be reached: {error.reason}") from None
-        except (HTTPException, OSError) as error:
-            reason = str(error) or type(error).__name__
-            raise _TryAgain(f"the connection broke off: {reason}") from None
-        raise AssertionError("a refusal raises")
+            answer = self._client.send(data, headers, self._timeout)
+        except http.LateError:
+            raise _Broken(f"no reply within {self._timeout:g} s") from None
+        except http.TooLargeError:
+            raise _Broken("the reply has no end") from None
+        except http.LostError as lost:
+            what = "the connection broke off" if lost.connected else "cannot be reached"
+            raise _Broken(f"{what}: {lost}") from None
+        if not 200 <= answer.status < 300:
+            self._refused(answer)
+        return _reply(answer.body)
 
-    def _refused(self, status: int, headers: Message, content: bytes) -> None:
-        said = _said(content)
+    def _refused(self, answer: http.Reply) -> NoReturn:
+        status, said = answer.status, _said(answer.body)
         if self._key:
             said = said.replace(self._key, "…")
         message = f"status {status}" + (f": {said}" if said else "")
         if status in _AGAIN:
-            raise _TryAgain(message, _pause(headers.get("Retry-After")))
+            raise _Broken(message, http.retry_after(answer.header("retry-after")))
         if 300 <= status < 400:
-            message += f"; it sends on to {headers.get('Location')}: give that address"
+            message += f"; it sends on to {answer.header('location') or None}: give that address"
         hint = _HINTS.get(status, "").format(key=self._key_from)
         message = f"{self.url}: {message}" + (f" ({hint})" if hint else "")
         raise AskError(message, always=status in _HINTS or status < 400)
@@ -162,25 +151,12 @@ def _address(url: str) -> str:
     return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
-def _read(answer: Any, until: float) -> bytes:
-    """The whole content; raises TimeoutError when it comes too slowly."""
-    pieces, size = [], 0
-    while piece := answer.read1(1 << 16):
-        pieces.append(piece)
-        size += len(piece)
-        if time.monotonic() > until:
-            raise TimeoutError
-        if size > LARGEST:
-            raise _TryAgain("the reply has no end")
-    return b"".join(pieces)
-
-
 def _reply(content: bytes) -> Reply:
-    """The text of the first choice; raises _TryAgain for what is no chat completion."""
+    """The text of the first choice; raises _Broken for what is no chat completion."""
     try:
         item = json.loads(content)
     except (ValueError, RecursionError):
-        raise _TryAgain(f"the reply is not JSON: {_said(content)!r}") from None
+        raise _Broken(f"the reply is not JSON: {_said(content)!r}") from None
     try:
         choice = item["choices"][0]
         text = choice["message"].get("content")
@@ -190,7 +166,7 @@ def _reply(content: bytes) -> Reply:
             raise TypeError
         (text or "").encode()
     except (KeyError, IndexError, TypeError, AttributeError, UnicodeEncodeError):
-        raise _TryAgain(f"the reply is no chat completion: {_said(content)!r}") from None
+        raise _Broken(f"the reply is no chat completion: {_said(content)!r}") from None
     return Reply(text or "", cut=choice.get("finish_reason") == "length")
 
 
@@ -204,20 +180,3 @@ def _said(content: bytes) -> str:
         pass
     text = " ".join(text.split())
     return text if len(text) <= SHOWN else text[: SHOWN - 1] + "…"
-
-
-def _pause(after: str | None) -> float | None:
-    """The seconds that a header Retry-After asks for: a number, or a date."""
-    if after is None:
-        return None
-    try:
-        seconds = float(after)
-    except ValueError:
-        try:
-            then = parsedate_to_datetime(after)
-        except (ValueError, TypeError):
-            return None
-        if then.tzinfo is None:
-            then = then.replace(tzinfo=timezone.utc)
-        seconds = (then - datetime.now(timezone.utc)).total_seconds()
-    return max(0.0, seconds) if seconds == seconds else None

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from generation.paraphrase.endpoint import ChatEndpoint
-from kopl.sparql.engines.endpoint import Backoff
+from kopl_base.http import Backoff
 
 QUICK = Backoff(first=0.001, most=0.01)
 

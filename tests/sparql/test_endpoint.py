@@ -15,8 +15,7 @@ from urllib.parse import parse_qs
 
 import pytest
 
-from kopl.sparql.engines.endpoint import Backoff, Endpoint
-from kopl.sparql.engines.virtuoso import Virtuoso, is_virtuoso
+from kopl.sparql.engines.endpoint import Endpoint, Virtuoso, is_virtuoso
 from kopl.sparql.errors import (
     CutShortError,
     EngineError,
@@ -26,6 +25,7 @@ from kopl.sparql.errors import (
     UnreachableError,
 )
 from kopl.sparql.rewrites import with_digits
+from kopl_base.http import Backoff
 
 YES = b'{"head": {}, "boolean": true}'
 ROWS = b'{"head": {"vars": ["x"]}, "results": {"bindings": [{"x": {"type": "uri", "value": "a"}}]}}'

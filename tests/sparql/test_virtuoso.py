@@ -15,8 +15,8 @@ import pytest
 
 from kb.iri import encode
 from kopl.sparql.ast import quoted
-from kopl.sparql.engines.endpoint import Endpoint
-from kopl.sparql.engines.virtuoso import Virtuoso, VirtuosoServer, is_virtuoso
+from kopl.sparql.engines.endpoint import Endpoint, Virtuoso, is_virtuoso
+from kopl.sparql.engines.virtuoso import VirtuosoServer
 from kopl.sparql.errors import (
     MissingPackageError,
     NotUnderstoodError,

@@ -1,4 +1,4 @@
-"""Virtuoso: the adapter for its endpoint, and a server of our own in a folder."""
+"""A Virtuoso server of our own in a folder."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb.iri import BASE, XSD
-from kopl.sparql.engine import Answer
-from kopl.sparql.engines.endpoint import Endpoint
-from kopl.sparql.engines.transport import Reply
+from kb.iri import BASE
+from kopl.sparql.engines.endpoint import Virtuoso
 from kopl.sparql.errors import (
     EngineError,
     MissingPackageError,
@@ -29,7 +27,6 @@ from kopl.sparql.errors import (
     TimedOutError,
     UnreachableError,
 )
-from kopl.sparql.rewrites import in_order_when_long, order_when_long, with_digits
 from kopl_base.errors import ReadError, WriteError
 
 if TYPE_CHECKING:
@@ -38,82 +35,6 @@ if TYPE_CHECKING:
 GRAPH = BASE + "graph"
 INSTALL = "apt-get install virtuoso-opensource-7-bin"
 
-_JSON = "application/sparql-results+json"
-_XSD_DATE = XSD + "date"
-_SHORT_YEAR = re.compile(r"(-?)(\d{1,3})(-\d\d-\d\d.*)")
-
-
-class Virtuoso(Endpoint):
-    """A Virtuoso 7 as an engine; the options are those of `Endpoint`.
-
-    Answers come as every other engine gives them: ASK as a boolean, literals with a datatype as
-    literals, days before Christ with four digits in the year. Doubles have six digits wherever a
-    query does not ask for them by ``bif:sprintf``; the dialect says so.
-
-    ``server_limit`` is the server's own time limit (MaxQueryExecutionTime) in seconds, where it is
-    known. Queries with a shorter one then end on the server too; without it a query that was given
-    up here runs there until that limit.
-    """
-
-    def __init__(self, url: str, *, server_limit: float | None = None, **options: Any) -> None:
-        super().__init__(url, **options)
-        self.server_limit = server_limit
-        self.dialect = replace(
-            self.dialect,
-            rewrites=(with_digits, in_order_when_long),
-            pragma=order_when_long,
-            steps=True,
-        )
-
-    def _fields(self, text: str, limit: float | None) -> list[tuple[str, str]]:
-        fields = [*super()._fields(text, limit), ("format", _JSON)]
-        # After the time in this parameter, or its own limit if that is shorter, Virtuoso answers
-        # with the rows that it has, and does not always say so. So it is told a time at which
-        # nobody waits any more, and nothing at all where its own limit might come first.
-        if limit is not None and self.server_limit is not None:
-            told = max(limit, 1.0) + 1.0
-            if told < self.server_limit:
-                fields.append(("timeout", str(round(told * 1000))))
-        return fields
-
-    def _answer(self, reply: Reply, limit: float | None) -> Answer:
-        return _standard(super()._answer(reply, limit))
-
-
-def _standard(answer: Answer) -> Answer:
-    """Virtuoso's JSON results as the specification has them."""
-    if "results" not in answer:
-        return answer
-    rows = answer["results"]["bindings"]
-    if answer["head"].get("vars") == ["__ASK_RETVAL"]:
-        # A false ASK has no rows, a true one a row with the number 1.
-        return {"head": {}, "boolean": any(_is_true(row) for row in rows)}
-    for row in rows:
-        for term in row.values():
-            if term.get("type") == "typed-literal":
-                term["type"] = "literal"
-            if term.get("datatype") == _XSD_DATE and (
-                short := _SHORT_YEAR.fullmatch(term.get("value", ""))
-            ):
-                term["value"] = f"{short[1]}{short[2]:0>4}{short[3]}"
-    return answer
-
-
-def _is_true(row: dict[str, Any]) -> bool:
-    value = row.get("__ASK_RETVAL", {}).get("value")
-    return value not in (None, "0", "false")
-
-
-def is_virtuoso(url: str, **options: Any) -> bool:
-    """Whether the server at the address calls itself Virtuoso; raises EngineError if none answers.
-
-    The options are those of `Endpoint`.
-    """
-    with Endpoint(url, **options) as endpoint:
-        return endpoint.server().startswith("Virtuoso")
-
-
-# --- a server of our own ----------------------------------------------------------------------
 
 _CONFIGURATION = """\
 ; Written by kopl. All names are relative to this folder, in which the server runs.
