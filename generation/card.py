@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from generation.blocks import Options
+from generation.makers import Plan
 from generation.stats import Statistics, main_rows, short_rows
 from generation.tables import schema
-from generation.workers import Plan
 from kb import KnowledgeBase
 from kopl_base.packages import version
 from kopl_base.stream import writing

@@ -12,30 +12,22 @@ import logging
 import os
 import socket
 import tempfile
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from generation.workers import (
-    Block,
-    Blocks,
-    Crew,
-    Plan,
-    Sources,
-    Worker,
-)
+from generation.makers import Block, BlockMaker, Plan, Sources, Start
 from kb import KnowledgeBase, read_snapshot, write_snapshot
 from kb.load import cache_folder
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.packages import needs
-from kopl_base.processes import AHEAD, LostWorkerError
+from kopl_base.processes import AHEAD, Executor, LostWorkerError
 from kopl_base.stream import writing
 
 log = logging.getLogger("kb")
@@ -53,7 +45,7 @@ class RayError(KoplError):
 
 
 @dataclass(frozen=True)
-class Job:
+class Task:
     """What a worker needs to know besides the number of its block."""
 
     plan: Plan
@@ -61,8 +53,8 @@ class Job:
     fingerprint: str
 
 
-def cluster(address: str | None = None, workers: int | None = None) -> Crew:
-    """A crew on the Ray cluster at an address, by default that of RAY_ADDRESS.
+def cluster(address: str | None = None, workers: int | None = None) -> Start:
+    """The Ray cluster at an address, by default that of RAY_ADDRESS, as what makes blocks.
 
     Without either, a new one is started on this machine (with so many ``workers``) and ended with
     the work; "auto" is the one that runs here already. ``workers`` bounds how many blocks are in
@@ -73,30 +65,53 @@ def cluster(address: str | None = None, workers: int | None = None) -> Crew:
     except ImportError:
         raise RayError(needs("--ray", "ray", extra="ray")) from None
 
-    def crew(plan: Plan, kb: KnowledgeBase, first: int) -> Blocks:
+    @contextmanager
+    def start(plan: Plan, kb: KnowledgeBase) -> Iterator[Executor[Block]]:
         with _joined(ray, address, workers):
-            job = Job(plan, Sources.of(plan), kb.fingerprint)
-            # Within a list, it is not fetched before a worker asks for it.
-            held = [ray.put(_as_bytes(kb))]
-            options = {"num_cpus": 1, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
-            make = ray.remote(**options)(_make)
-            waiting: deque[tuple[int, Any]] = deque()
-            numbers = plan.numbers(first)
+            found = Cluster(ray, plan, kb, workers)
             try:
-                while True:
-                    most = AHEAD * (workers or _cores(ray))
-                    for number in islice(numbers, max(0, most - len(waiting))):
-                        waiting.append((number, make.remote(job, held, number)))
-                    # What is left of the block in the cluster goes with the reference.
-                    number, reference = waiting.popleft()
-                    block = _result(ray, reference)
-                    del reference
-                    yield number, block
+                yield found
             finally:
-                for _, reference in waiting:
-                    ray.cancel(reference, force=True)
+                found.cancel()
 
-    return crew
+    return start
+
+
+class Cluster:
+    """Makes blocks of a plan on the cluster that was joined."""
+
+    def __init__(self, ray: Any, plan: Plan, kb: KnowledgeBase, workers: int | None) -> None:
+        self._ray, self._workers = ray, workers
+        self._task = Task(plan, Sources.of(plan), kb.fingerprint)
+        # Within a list, it is not fetched before a worker asks for it.
+        self._held = [ray.put(_as_bytes(kb))]
+        options = {"num_cpus": 1, "max_retries": RETRIES, "scheduling_strategy": "SPREAD"}
+        self._make = ray.remote(**options)(_make)
+        self._under_way: list[Any] = []
+
+    @property
+    def workers(self) -> int:
+        """How many blocks can be in work now; a cluster may grow and shrink."""
+        return self._workers or _cores(self._ray)
+
+    @property
+    def ahead(self) -> int:
+        return AHEAD * self.workers
+
+    def submit(self, *piece: object) -> Callable[[], Block]:
+        reference = self._make.remote(self._task, self._held, *piece)
+        self._under_way.append(reference)
+        return partial(self._made, reference)
+
+    def _made(self, reference: Any) -> Block:
+        # What is left of the block in the cluster goes with the reference.
+        self._under_way.remove(reference)
+        return _result(self._ray, reference)
+
+    def cancel(self) -> None:
+        """Give up the blocks that were not called for."""
+        for reference in self._under_way:
+            self._ray.cancel(reference, force=True)
 
 
 def _result(ray: Any, reference: Any) -> Block:
@@ -208,13 +223,13 @@ def _written(path: Path, held: Sequence[Any]) -> KnowledgeBase:
 
 # --- in a worker -------------------------------------------------------------------------------
 
-_LAST: tuple[Job, Worker] | None = None
+_LAST: tuple[Task, BlockMaker] | None = None
 
 
-def _make(job: Job, held: Sequence[Any], number: int) -> Block:
+def _make(task: Task, held: Sequence[Any], number: int) -> Block:
     """The block of a number; the worker that makes it is kept for the next one."""
     global _LAST
-    if _LAST is None or _LAST[0] != job:
-        kb = _opened(job.fingerprint, held, cache=job.plan.cache)
-        _LAST = job, Worker(job.plan, kb, job.sources)
+    if _LAST is None or _LAST[0] != task:
+        kb = _opened(task.fingerprint, held, cache=task.plan.cache)
+        _LAST = task, BlockMaker(task.plan, kb, task.sources)
     return _LAST[1].block(number)

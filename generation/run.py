@@ -7,11 +7,15 @@ in whatever form, appears when it is complete.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from generation.conversion import (
     check_folder,
@@ -21,16 +25,17 @@ from generation.conversion import (
     write_file,
     write_folder,
 )
-from generation.part import Part
+from generation.makers import Block, BlockMaker, Line, Plan, Sources, Start, processes
 from generation.pipeline import NOTHING, GenerationError, Scarcity, put_together
 from generation.stats import ANSWERS, Statistics
-from generation.unseen import Unseen
-from generation.workers import Block, Crew, Plan, Worker, processes
+from generation.unseen import Unseen, marks
 from kb import KnowledgeBase, load
 from kopl.example import Example, read_examples
-from kopl_base.errors import KoplError, WriteError
-from kopl_base.processes import LostWorkerError
+from kopl_base.errors import ReadError, WriteError
+from kopl_base.packages import version
 from kopl_base.progress import ProgressBar
+from kopl_base.runs import FileJob, in_order, work
+from kopl_base.stream import COMPRESSED
 
 __all__ = ["Plan", "Report", "run", "stream"]
 
@@ -54,7 +59,7 @@ def run(
     *,
     form: str | None = None,
     workers: int = 1,
-    crew: Crew | None = None,
+    executor: Start | None = None,
     resume: bool = False,
     kb: KnowledgeBase | None = None,
     licence: str | None = None,
@@ -65,9 +70,9 @@ def run(
     ``form`` is one of `generation.conversion.FORMATS`; else the name's ending says it, and other
     names are JSON lines. Parquet is a folder with a data card, which states the ``licence``, unless
     the name ends in ".parquet". The blocks are made by as many ``workers`` on this machine, or by a
-    ``crew``. ``kb`` is the plan's knowledge base, where it is open already. ``wanted`` is
-    told after each block how many questions there are, and says how many there are to be at last,
-    at most the plan's count: they are the first ones of the plan's.
+    ``executor``. ``kb`` is the plan's knowledge base, where it is open already. ``wanted``
+    is told after each block how many questions there are, and says how many there are to be at
+    last, at most the plan's count: they are the first ones of the plan's.
 
     Raises GenerationError when there are no more questions or workers ended, ReadError for a
     stopped run that does not fit, WriteError for a file that cannot be written; what was made stays
@@ -77,14 +82,12 @@ def run(
     form = form or form_named(output) or "jsonl"
     target = _target(Path(output), form)
     kb = kb if kb is not None else load(plan.kb, cache=plan.cache)
-    part = Part(target, plan, kb, resume=resume)
-    try:
-        report = _fill(part, kb, crew or processes(workers), wanted)
-    finally:
-        part.close()
-    if form == "jsonl" and target.suffix not in (".gz", ".bz2", ".xz"):
-        part.finish()
-        return report
+    job = Questions(target, plan, kb, wanted, resume=resume)
+    start = executor or processes(workers)
+    work(job, in_order(job, start(plan, kb)), ProgressBar("generating questions", plan.count))
+    if form == "jsonl" and target.suffix not in COMPRESSED:
+        job.finish()
+        return job.report
 
     def convert(lines: Path) -> None:
         examples = read_examples(lines)
@@ -96,8 +99,8 @@ def run(
         else:
             write_file(target, examples, form)
 
-    part.finish(convert)
-    return report
+    job.finish(convert)
+    return job.report
 
 
 def _target(output: Path, form: str) -> Path:
@@ -118,50 +121,99 @@ def _target(output: Path, form: str) -> Path:
     return target
 
 
-def _fill(
-    part: Part, kb: KnowledgeBase, crew: Crew, wanted: Callable[[int, Block], int] | None
-) -> Report:
-    """Bring the unfinished file to as many questions as its plan wants."""
-    plan, scarcity = part.plan, Scarcity()
-    report = Report(part.kept, statistics=part.statistics)
-    blocks = crew(plan, kb, part.block)
-    try:
-        with ProgressBar("generating questions", plan.count) as bar:
-            bar.reach(part.kept)
-            while part.kept < plan.count:
-                number, block = next(blocks)
-                report.reasons.update(block.reasons)
-                report.compared += block.compared
-                new = part.add(number + plan.shard[1], block.lines)
-                report.kept = part.kept
-                bar.reach(part.kept)
-                if wanted is not None:
-                    fewer = max(part.kept, min(plan.count, wanted(part.kept, block)))
-                    plan = part.plan = replace(plan, count=fewer)
-                if scarcity.after(new) and part.kept < plan.count:
-                    if not part.kept:
-                        raise GenerationError(NOTHING)
-                    raise GenerationError(
-                        f"the knowledge base yields {part.kept} different questions, not"
-                        f" {plan.count}; {part.path} has them, and -n {part.kept} --resume makes"
-                        " a whole file of them"
-                    )
-    except LostWorkerError as error:
-        raise GenerationError(
-            f"{error}; {part.path} has {part.kept} questions: go on with --resume (and fewer"
-            " workers, if memory was short)"
-        ) from None
-    except KoplError:
-        if not part.kept:
-            part.discard()  # no run has anything to go on with
-        raise
-    finally:
-        blocks.close()
-    return report
+class Questions(FileJob[Block]):
+    """The questions of a plan so far, in a file: ``block`` is to be made next."""
+
+    failure = GenerationError
+
+    def __init__(
+        self,
+        output: Path,
+        plan: Plan,
+        kb: KnowledgeBase,
+        wanted: Callable[[int, Block], int] | None,
+        *,
+        resume: bool,
+    ) -> None:
+        self.plan, self.block = plan, plan.shard[0]
+        self.report = Report()
+        self._wanted, self._unseen, self._scarcity = wanted, Unseen(), Scarcity()
+        super().__init__(output, _about(plan, kb), "questions", resume=resume)
+        self.report.kept = self.kept
+        if self.kept > plan.count:
+            self.close()
+            raise ReadError(
+                f"the stopped run has {self.kept} questions already, more than {plan.count};"
+                " ask for as many, or remove it",
+                source=str(self.path),
+            )
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.block = int(state["block"])
+
+    def recall(self, line: bytes) -> None:
+        example = Example.from_json(json.loads(line))
+        self._unseen.add(marks(example.question, example.program))
+        self.report.statistics.add(example)
+
+    def blocks(self, workers: int) -> Iterator[tuple[int]]:
+        if self.kept == self.plan.count:
+            return
+        for place, number in enumerate(self.plan.numbers(self.block)):
+            if place >= workers and not self.plan.needs(number):
+                return
+            yield (number,)
+
+    def take(self, block: tuple[int], made: Block) -> None:
+        report, new = self.report, self._new(made)
+        report.reasons.update(made.reasons)
+        report.compared += made.compared
+        if self.kept + len(new) < self.plan.count:
+            # Else it may have more, for a run that goes on to a larger count.
+            self.block = block[0] + self.plan.shard[1]
+        self.write([line.text for line in new])
+        self.save(block=self.block)
+        report.kept = self.kept
+        for line in new:
+            report.statistics.count(line.figures)
+        if self._wanted is not None:
+            fewer = max(self.kept, min(self.plan.count, self._wanted(self.kept, made)))
+            self.plan = replace(self.plan, count=fewer)
+        if self._scarcity.after(len(new)) and self.kept < self.plan.count:
+            if not self.kept:
+                raise GenerationError(NOTHING)
+            raise GenerationError(
+                f"the knowledge base yields {self.kept} different questions, not"
+                f" {self.plan.count}; {self.path} has them, and -n {self.kept} --resume makes"
+                " a whole file of them"
+            )
+
+    def _new(self, made: Block) -> list[Line]:
+        """The lines of a block that were not there before, as far as they are wanted."""
+        room = self.plan.count - self.kept
+        return list(islice((one for one in made.lines if self._unseen.add(one.marks)), room))
+
+
+def _about(plan: Plan, kb: KnowledgeBase) -> dict[str, Any]:
+    """What must be the same for a stopped run to go on."""
+    sources = Sources.of(plan)
+    return {
+        "version of the toolkit": version(),
+        "knowledge base": kb.fingerprint,
+        "seed": plan.seed,
+        "shard": plan.shard,
+        "rules": _digest(sources.rules),
+        "lexicon": _digest(sources.lexicon),
+        **asdict(plan.options),
+    }
+
+
+def _digest(text: str | None) -> str | None:
+    return None if text is None else hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def stream(plan: Plan, kb: KnowledgeBase) -> Iterator[Example]:
     """The questions of a plan, one by one, in this process."""
-    maker = Worker(plan, kb).maker
+    maker = BlockMaker(plan, kb).maker
     blocks = (maker.block(plan.seed, number) for number in plan.numbers(plan.shard[0]))
     return put_together(blocks, plan.count, Unseen())

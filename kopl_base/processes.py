@@ -1,7 +1,7 @@
-"""Who does the pieces of a long work: this process, or several at a time.
+"""Who does the pieces of a long work: this process, several processes, or threads.
 
-A piece is asked for by its number or whatever else says which it is; results come in the order in
-which they are called for, whoever made them.
+A piece is asked for by its number or whatever else says which it is; an executor gives results in
+the order in which they are called for, whoever made them.
 """
 
 from __future__ import annotations
@@ -39,10 +39,17 @@ class LostWorkerError(KoplError):
     kind = "worker"
 
 
-class Crew(Protocol[Given]):
-    """Makes pieces, at once or later; more than ``ahead`` of them need not wait at a time."""
+class Executor(Protocol[Given]):
+    """Makes pieces, at once or later, as many ``workers`` at a time.
 
-    ahead: int
+    More than ``ahead`` of them need not be asked for before the first is called for.
+    """
+
+    @property
+    def workers(self) -> int: ...
+
+    @property
+    def ahead(self) -> int: ...
 
     def submit(self, *piece: object) -> Callable[[], Given]:
         """What gives a piece when it is called; it raises what making the piece raised."""
@@ -51,7 +58,7 @@ class Crew(Protocol[Given]):
 class Alone(Generic[Made]):
     """This process itself; a piece is made when it is called for."""
 
-    ahead = 1
+    workers = ahead = 1
 
     def __init__(self, make: Maker[Made]) -> None:
         self._make = make
@@ -68,7 +75,7 @@ class Processes(Generic[Made]):
     """
 
     def __init__(self, prepare: Callable[[], Maker[Made]], workers: int, stack: ExitStack) -> None:
-        self.ahead = AHEAD * workers
+        self.workers, self.ahead = workers, AHEAD * workers
         # Fresh processes on every platform: a copy of this one may hold threads and open stores.
         context = multiprocessing.get_context("spawn")
         self._local = threading.local()

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from kopl_base.errors import ReadError, WriteError
+from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_base.stream import writing
 
 GO_ON = "go on with --resume"
@@ -89,6 +89,28 @@ class Unfinished:
             source=str(self._state_path),
         )
 
+    def read_again(self, size: int, recall: Callable[[bytes], None], first: int = 0) -> int:
+        """Call ``recall`` with each line between two places of the file; gives their number.
+
+        Raises ReadError where that fails or the lines do not end at the second place.
+        """
+        count = 0
+        try:
+            if self.path.stat().st_size < size:
+                raise ValueError("it is shorter than it was")
+            with open(self.path, "rb") as file:
+                file.seek(max(0, first - 1))
+                if first and file.read(1) != b"\n":
+                    raise ValueError("no line begins where the type began")
+                while file.tell() < size:
+                    recall(file.readline())
+                    count += 1
+                if file.tell() != size:
+                    raise ValueError("its lines do not end where they ended")
+        except (OSError, ValueError, KeyError, TypeError, KoplError) as error:
+            raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None
+        return count
+
     def begin(self, size: int = 0, kept: int = 0) -> None:
         """Go on behind so many bytes, which hold so many lines; what follows them is forgotten."""
         self.size, self.kept, self._saved = size, kept, kept
@@ -134,6 +156,18 @@ class Unfinished:
         reason = getattr(error, "strerror", None) or str(error)
         has = f"; it has {self.kept} {self._unit}: {GO_ON}" if self.kept else ""
         return WriteError(f"{self.path}: cannot be written: {reason}{has}")
+
+    @property
+    def remains(self) -> str:
+        """What there is, and how to go on with it."""
+        return f"{self.path} has {self.kept} {self._unit}: {GO_ON}"
+
+    def stop(self, error: BaseException | None) -> None:
+        """Close the file; it stays, unless it has nothing because of an error of ours."""
+        if isinstance(error, KoplError) and not self.kept:
+            self.discard()  # no run has anything to go on with
+        else:
+            self.close()
 
     def close(self) -> None:
         """Close the file; it stays."""

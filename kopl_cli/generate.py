@@ -154,9 +154,9 @@ def options_of(arguments: argparse.Namespace) -> Options:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
+    from generation.makers import processes
     from generation.run import Plan, stream
     from generation.run import run as make
-    from generation.workers import processes
     from kopl_cli.common import open_kb, too_many_workers
 
     kb = open_kb(arguments)
@@ -176,16 +176,16 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.quiet:
             _print_statistics(statistics)
         return 0
-    crew = processes(arguments.workers or 1)
+    executor = processes(arguments.workers or 1)
     if arguments.ray is None and (reason := too_many_workers(arguments.workers or 1)):
         raise KoplError(f"--workers: {reason}")
     if arguments.ray is not None:
         from generation.ray_runner import cluster
 
-        crew = cluster(arguments.ray or None, arguments.workers)
+        executor = cluster(arguments.ray or None, arguments.workers)
     report = make(
-        plan, arguments.output, form=arguments.format, crew=crew, resume=arguments.resume, kb=kb,
-        licence=arguments.license,
+        plan, arguments.output, form=arguments.format, executor=executor, resume=arguments.resume,
+        kb=kb, licence=arguments.license,
     )  # fmt: skip
     if not arguments.quiet:
         _print_statistics(report.statistics)

@@ -163,8 +163,8 @@ def generated(
 ) -> list[Example]:
     """New questions over the knowledge base, made by all cores; as many as there is time for."""
     from generation.blocks import SIZE, Options
+    from generation.makers import Block
     from generation.run import Plan, run
-    from generation.workers import Block
 
     # Parsers learn programs: no queries are needed, and not the deepest questions.
     options = Options(levels=7, sparql=False)

@@ -12,19 +12,19 @@ which categories they are drawn is decided once a round. So the benchmark depend
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cqa.balanced.blocks import Candidate, Settings, Task, Worker
+from cqa.balanced.blocks import Candidate, CandidateMaker, Settings, Task
 from cqa.balanced.fill import Filling, capped
 from cqa.balanced.journal import Journal
 from cqa.formats.json_lines import to_object
-from cqa.graphs.crew import crew_of
+from cqa.graphs.executor import executor_of
 from cqa.graphs.graph import Graph
 from cqa.hardness.batch import Grounded
 from cqa.sampling.most import LARGEST
@@ -34,9 +34,11 @@ from cqa.types.efok_text import write_formula
 from cqa.types.registry import TreeType, by_name
 from cqa.types.tree import Tree
 from kopl_base.errors import KoplError, WriteError
-from kopl_base.processes import Alone, Crew, LostWorkerError, Maker
+from kopl_base.processes import Alone, Executor, Maker
 from kopl_base.progress import ProgressBar
+from kopl_base.runs import in_order, work
 from kopl_base.stream import writing
+from kopl_base.unfinished import GO_ON
 
 # The types of the hardness paper, 4p and 4i among them. 1p, 2in, 2nu1p and 2u have one positive
 # link in each disjunct and so full inference alone.
@@ -147,29 +149,25 @@ def run(
         raise WriteError(f"{folder}: cannot be written: it is no folder")
     if (folder / QUERIES).exists():
         raise WriteError(f"{folder}: has a benchmark already; give another folder or remove it")
-    worker = Worker(graph, shapes, plan.split, plan.seed, plan.most)
+    maker = CandidateMaker(graph, shapes, plan.split, plan.seed, plan.most)
     fillings = [
-        Filling(kind, sorted(worker.maker(at).ways), plan.pairs, plan.share, plan.seed)
+        Filling(kind, sorted(maker.maker(at).ways), plan.pairs, plan.share, plan.seed)
         for at, (kind, _) in enumerate(shapes)
     ]
     journal = Journal(folder, about, resume=resume)
+    total = plan.pairs * sum(len(filling.categories) for filling in fillings)
+    job = Building(fillings, plan.share, journal)
+    executor: AbstractContextManager[Executor[list[Candidate]]] = nullcontext(Alone(maker.block))
+    if workers > 1:
+        executor = executor_of(partial(_maker, maker.settings), graph, workers)
+    bar = ProgressBar("building the benchmark", total, advice=ADVICE)
+    work(job, in_order(job, executor), bar)
     outcomes: dict[str, Outcome] = {}
-    with ExitStack() as stack:
-        crew: Crew[list[Candidate]] = Alone(worker.block)
-        if workers > 1:
-            crew = crew_of(partial(_maker, worker.settings), graph, workers, stack)
-        total = plan.pairs * sum(len(filling.categories) for filling in fillings)
-        bar = stack.enter_context(ProgressBar("building the benchmark", total, advice=ADVICE))
-        held = []
-        for at, filling in enumerate(fillings):
-            journal.restore(filling)
-            _fill(filling, at, crew, journal, bar)
-            held.append(capped(filling, plan.share))
-        with writing(folder / QUERIES) as file:
-            for filling, kept, (_, shape) in zip(fillings, held, shapes, strict=True):
-                outcomes[filling.name] = _outcome(kept, filling, plan)
-                for line in _lines(filling.name, shape, kept):
-                    file.write(json.dumps(line, ensure_ascii=False) + "\n")
+    with writing(folder / QUERIES) as file:
+        for filling, kept, (_, shape) in zip(fillings, job.capped, shapes, strict=True):
+            outcomes[filling.name] = _outcome(kept, filling, plan)
+            for line in _lines(filling.name, shape, kept):
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
     shown = {kind: {**asdict(found), "short": found.short} for kind, found in outcomes.items()}
     with writing(folder / ABOUT) as file:
         json.dump(
@@ -184,41 +182,60 @@ def run(
 
 
 def _maker(settings: Settings, graph: Graph) -> Maker[list[Candidate]]:
-    return Worker(graph, *settings).block
+    return CandidateMaker(graph, *settings).block
 
 
-def _fill(
-    filling: Filling,
-    kind: int,
-    crew: Crew[list[Candidate]],
-    journal: Journal,
-    bar: ProgressBar,
-) -> None:
-    """Bring one type to as many pairs as it can have."""
-    before = filling.total
-    bar.advance(before)
-    while filling.open:
-        relations, anchors = filling.barred()
-        wanted = tuple(filling.open)
-        tasks = [
-            Task(filling.round * ROUND + number, wanted, relations, anchors)
-            for number in range(ROUND)
-        ]
-        blocks = [crew.submit(kind, task) for task in tasks]
-        try:
-            added = [
-                candidate
-                for task, block in zip(tasks, blocks, strict=True)
-                for candidate in filling.add(block(), task.number)
-            ]
-        except LostWorkerError as error:
-            raise SamplingError(
-                f"{error}; go on with --resume (and fewer workers, if memory was short)"
-            ) from None
-        filling.end_round()
-        journal.save(filling, added)
-        bar.advance(filling.total - before)
-        before = filling.total
+class Building:
+    """The types of a benchmark, brought one after the other to as many pairs as they can have.
+
+    ``capped`` has the queries of the types that are complete.
+    """
+
+    failure = SamplingError
+    remains = GO_ON
+
+    def __init__(self, fillings: Sequence[Filling], share: float, journal: Journal) -> None:
+        self._fillings, self._share, self._journal = fillings, share, journal
+        self.capped: list[list[Candidate]] = []
+        # Of the round that is under way: the blocks that are still to come, and what was added.
+        self._round: deque[tuple[int, Task]] = deque()
+        self._added: list[Candidate] = []
+        for filling in fillings:
+            journal.restore(filling)
+        self._begin_round()
+
+    @property
+    def done(self) -> int:
+        """The number of pairs."""
+        return sum(filling.total for filling in self._fillings)
+
+    def blocks(self, workers: int) -> Iterator[tuple[int, Task]]:
+        """The rest of the round; what the next one is to bring follows from it."""
+        return iter(self._round)
+
+    def take(self, block: tuple[int, Task], made: list[Candidate]) -> None:
+        kind, task = self._round.popleft()
+        filling = self._fillings[kind]
+        self._added += filling.add(made, task.number)
+        if not self._round:
+            filling.end_round()
+            self._journal.save(filling, self._added)
+            self._begin_round()
+
+    def _begin_round(self) -> None:
+        self._added = []
+        while not self._round and len(self.capped) < len(self._fillings):
+            kind = len(self.capped)
+            filling = self._fillings[kind]
+            relations, anchors = filling.barred()
+            if wanted := tuple(filling.open):
+                for number in range(filling.round * ROUND, (filling.round + 1) * ROUND):
+                    self._round.append((kind, Task(number, wanted, relations, anchors)))
+            else:
+                self.capped.append(capped(filling, self._share))
+
+    def stop(self, error: BaseException | None) -> None:
+        """Nothing is open: the journal has what was added in the rounds before."""
 
 
 def _outcome(kept: Sequence[Candidate], filling: Filling, plan: Plan) -> Outcome:

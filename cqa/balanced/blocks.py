@@ -184,7 +184,7 @@ def meaningful(query: Query, links: Links, count: int) -> bool:
 Settings = tuple[Sequence[tuple[str, Grounded]], str, int, int]
 
 
-class Worker:
+class CandidateMaker:
     """Makes the blocks of several types, given by their names, from one graph."""
 
     def __init__(

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cqa.errors import QueryError
 from cqa.formats.json_lines import from_object
@@ -16,11 +15,8 @@ from cqa.types.efok_text import write_formula
 from cqa.types.grounded import write_json
 from cqa.types.tree import Tree
 from kopl_base.errors import ReadError
-from kopl_base.packages import arrow_packages
+from kopl_base.packages import arrow_packages, version
 from kopl_base.stream import writing
-
-if TYPE_CHECKING:
-    from cqa.sampling.run import Plan
 
 BATCH = 1000  # rows held at a time
 _ANSWERS = ("easy", "hard", "lost")
@@ -76,18 +72,13 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
           (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Origin:
-    """How queries were sampled: the name of the graph, and the plan."""
-
-    graph: str
-    plan: Plan
-
-
 def write_folder(
-    folder: Path, samples: Iterable[Sample], split: str, origin: Origin | None = None
+    folder: Path, samples: Iterable[Sample], split: str, origin: Mapping[str, object] | None = None
 ) -> None:
-    """Write a split as ``data/{split}-00000-of-00001.parquet``, and the data card of all splits."""
+    """Write a split as ``data/{split}-00000-of-00001.parquet``, and the data card of all splits.
+
+    The card has a table of the ``origin``, what is to be known of how the queries were made.
+    """
     write_table(folder / "data" / f"{split}-00000-of-00001.parquet", samples)
     _write_card(folder, origin)
 
@@ -149,7 +140,7 @@ def split_files(folder: Path, split: str) -> list[Path]:
     return sorted((folder / "data").glob(f"{split}-*.parquet"))
 
 
-def _write_card(folder: Path, origin: Origin | None) -> None:
+def _write_card(folder: Path, origin: Mapping[str, object] | None) -> None:
     _, parquet = arrow_packages()
     counts, files, total = [], [], 0
     splits = {path.name.partition("-")[0] for path in (folder / "data").glob("*.parquet")}
@@ -171,19 +162,6 @@ def _write_card(folder: Path, origin: Origin | None) -> None:
                                origin="" if origin is None else _origin(origin)))  # fmt: skip
 
 
-def _origin(origin: Origin) -> str:
-    from dataclasses import asdict
-
-    from kopl_base.packages import version
-
-    plan = origin.plan
-    facts: dict[str, object] = {
-        "graph": origin.graph,
-        "split": plan.split,
-        "types": len(plan.kinds),
-        "queries of a type": plan.count,
-        "seed": plan.seed,
-        **{name.replace("_", " "): value for name, value in asdict(plan.options).items()},
-    }
-    rows = "\n".join(f"| {name} | {str(fact).replace('|', ' ')} |" for name, fact in facts.items())
+def _origin(origin: Mapping[str, object]) -> str:
+    rows = "\n".join(f"| {name} | {str(fact).replace('|', ' ')} |" for name, fact in origin.items())
     return ORIGIN.format(version=version(), rows=rows)

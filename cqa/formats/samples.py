@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cqa.errors import QueryError
@@ -20,7 +20,6 @@ from cqa.formats import efok as formats_efok
 from cqa.formats import json_lines as formats_json
 from cqa.formats import parquet as formats_parquet
 from cqa.formats import query2box as formats_query2box
-from cqa.formats.parquet import Origin
 from cqa.graphs.graph import Graph
 from cqa.query import Query
 from cqa.sampling.options import SamplingError
@@ -96,7 +95,7 @@ def write_samples(
     samples: Iterable[Sample],
     format: str | None = None,
     split: str = "test",
-    origin: Origin | None = None,
+    origin: Mapping[str, object] | None = None,
 ) -> None:
     """Write the queries of a split in a format; without one the name's ending says it.
 

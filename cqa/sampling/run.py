@@ -1,8 +1,7 @@
-"""Running samplers into a file: blocks by several processes, and going on after a stop.
+"""Running samplers into a file: several types, one after the other, and going on after a stop.
 
-A block is some queries of one type, drawn by a generator that the seed, the type and the block's
-number begin. Blocks are put together in order whoever makes them, so that the file depends on the
-seed alone.
+Blocks of queries (`cqa.sampling.makers`) are put together in order whoever makes them, so that the
+file depends on the seed alone.
 """
 
 from __future__ import annotations
@@ -10,76 +9,35 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from itertools import islice
 from pathlib import Path
-from random import Random
-from time import monotonic
-from typing import NamedTuple
+from typing import Any
 
-from cqa.formats.json_lines import to_line
-from cqa.graphs.crew import crew_of
+from cqa.formats import samples as formats
+from cqa.formats.json_lines import from_line
+from cqa.graphs.executor import executor_of
 from cqa.graphs.graph import Graph
-from cqa.sampling.kinds import Sampler, sampler
+from cqa.sampling.makers import NONE, Barred, Block, Line, Plan, QueryMaker
 from cqa.sampling.most import check_count
-from cqa.sampling.options import Options, SamplingError
-from cqa.sampling.part import Kept, Line, Part
-from cqa.sampling.sample import Kind, Sample
-from cqa.sampling.source import Source, check_split
-from kopl_base.processes import Alone, Crew, LostWorkerError, Maker
+from cqa.sampling.options import SamplingError
+from cqa.sampling.sample import Sample
+from cqa.sampling.source import check_split
+from kopl_base.errors import KoplError, ReadError
+from kopl_base.packages import version
+from kopl_base.processes import Alone, Maker
 from kopl_base.progress import ProgressBar
+from kopl_base.runs import FileJob, in_order, work
 
-# The relations and the anchors that a block may not have.
-Barred = tuple[frozenset[int], frozenset[int]]
-NONE: Barred = (frozenset(), frozenset())
+__all__ = ["Plan", "Report", "run", "stream"]
 
-# Queries of a block; small enough that a stopped run loses little.
-BLOCK = 50
-# A block is given up after so many attempts for each query that it is to have, or this many.
-TRIES, FEWEST_TRIES = 100, 3000
 # A type is given up after so many blocks in a row that brought less than a tenth of a block.
 FRUITLESS = 3
 
-
-@dataclass(frozen=True)
-class Plan:
-    """What is to be sampled: ``count`` queries of each type for a split, by the seed."""
-
-    kinds: tuple[Kind, ...]
-    count: int
-    seed: int = 0
-    split: str = "test"
-    options: Options = field(default_factory=Options)
-
-    @property
-    def size(self) -> int:
-        """The queries of a block."""
-        return min(BLOCK, self.count)
-
-    @property
-    def blocks(self) -> int:
-        """The blocks that a type needs if nothing of them is left out."""
-        return -(-self.count // self.size) if self.count else 0
-
-    def kept(self) -> Kept:
-        """What keeps a type's queries apart, and shares within their limits."""
-        options = self.options
-        relations, anchors = (
-            None if share is None else max(1, int(share * self.count + 1e-9))
-            for share in (options.relation_share, options.anchor_share)
-        )
-        return Kept(relations, anchors)
-
-
-class Block(NamedTuple):
-    """A finished block: its lines, and how many queries were drawn for them."""
-
-    lines: list[Line]
-    attempts: int
+# Which block: the number of its type, its own within the type, and what it may not have.
+Number = tuple[int, int, Barred]
 
 
 @dataclass
@@ -94,41 +52,6 @@ class Report:
     attempts: int = 0
     short: dict[str, int] = field(default_factory=dict)
     ended: bool = False
-
-
-class Worker:
-    """Makes blocks of a plan from one graph."""
-
-    def __init__(self, plan: Plan, graph: Graph) -> None:
-        self._plan = plan
-        self._source = Source(graph, plan.split, plan.options.walk)
-        self._last: tuple[int, Sampler] | None = None
-
-    def block(self, kind: int, number: int, barred: Barred = NONE) -> Block:
-        """A block of one type."""
-        if self._last is None or self._last[0] != kind:
-            self._last = kind, sampler(self._plan.kinds[kind], self._source, self._plan.options)
-        plan, drawn = self._plan, self._last[1]
-        random = Random(f"{plan.seed}/{plan.kinds[kind].formula}/{number}")
-        keys: set[str] = set()
-        lines: list[Line] = []
-        attempts = 0
-        while len(lines) < plan.size and attempts < max(FEWEST_TRIES, TRIES * plan.size):
-            attempts += 1
-            found = drawn.attempt(random)
-            if found is None or found[0] in keys:
-                continue
-            key, sample = found
-            relations, anchors = sample.relations, sample.anchors
-            if not barred[0].isdisjoint(relations) or not barred[1].isdisjoint(anchors):
-                continue
-            keys.add(key)
-            lines.append(Line(key, to_line(sample), relations, anchors))
-        return Block(lines, attempts)
-
-
-def _maker(plan: Plan, graph: Graph) -> Maker[Block]:
-    return Worker(plan, graph).block
 
 
 def run(
@@ -154,23 +77,24 @@ def run(
     that does not fit, WriteError for a file that cannot be written; what was made stays in
     ``FILE.part`` then, and ``resume`` goes on with it.
     """
-    from cqa.formats.parquet import Origin
-    from cqa.formats.samples import check_kinds, check_target, format_named, write_samples
-
     _check(plan, graph, workers)
-    format = format or format_named(output)
+    format = format or formats.format_named(output)
     target = Path(os.path.realpath(output))
-    check_target(target, format, plan.split)
-    check_kinds(plan.kinds, format)
-    part = Part(target, _about(plan, graph), plan.kept, resume=resume)
-    try:
-        report = _fill(part, plan, graph, workers, until)
-    finally:
-        part.close()
-    origin = Origin(name, plan) if format == "parquet" else None
-    give = part.give_to if report.ended else part.finish_with
-    give(lambda samples: write_samples(target, samples, format, plan.split, origin))
-    return report
+    formats.check_target(target, format, plan.split)
+    formats.check_kinds(plan.kinds, format)
+    job = Queries(target, plan, graph, resume=resume)
+    executor = executor_of(partial(_maker, plan), graph, workers)
+    bar = _bar(plan, until, "--minutes M ends it before, --resume goes on")
+    work(job, in_order(job, executor, until), bar)
+    found = job.gathered
+    ended = not found.complete
+    origin = _origin(name, plan) if format == "parquet" else None
+
+    def write(lines: Path) -> None:
+        formats.write_samples(target, _samples(lines), format, plan.split, origin)
+
+    (job.give if ended else job.finish)(write)
+    return Report(job.kept, found.attempts, found.short, ended)
 
 
 def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[Sample]:
@@ -178,30 +102,18 @@ def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[
 
     They end at the time ``until`` (of `time.monotonic`).
     """
-    from cqa.formats.json_lines import from_line
-
     _check(plan, graph, 1)
-    crew: Crew[Block] = Alone(_maker(plan, graph))
-    done = 0
+    found = Gathered(plan)
     bar = _bar(plan, until, "--minutes M ends it before", shown=False)
-    for kind in range(len(plan.kinds)):
-        kept = plan.kept()
-        fruitless = number = 0
-        while len(kept) < plan.count and fruitless < FRUITLESS:
-            if _over(until):
-                return
-            barred = NONE if number < plan.blocks else kept.barred
-            block = crew.submit(kind, number, barred)()
-            before = len(kept)
-            for line in block.lines:
-                if len(kept) == plan.count:
-                    break
-                if kept.add(line.key, line.relations, line.anchors):
-                    yield from_line(line.text)
-            fruitless = _fruitless(fruitless, len(kept) - before, plan)
-            number += 1
-            bar.reach(done + len(kept))
-        done += len(kept)
+    executor = nullcontext(Alone(_maker(plan, graph)))
+    for _, made in in_order(found, executor, until):
+        for line in found.add(made):
+            yield from_line(line.text)
+        bar.reach(found.kept)
+
+
+def _maker(plan: Plan, graph: Graph) -> Maker[Block]:
+    return QueryMaker(plan, graph).block
 
 
 def _check(plan: Plan, graph: Graph, workers: int) -> None:
@@ -212,15 +124,6 @@ def _check(plan: Plan, graph: Graph, workers: int) -> None:
     check_count(plan.kinds, plan.count, graph.full(plan.split), ordered=ordered)
 
 
-def _fruitless(before: int, new: int, plan: Plan) -> int:
-    """How many blocks in a row have brought next to nothing, after one more."""
-    return before + 1 if new * 10 < plan.size else 0
-
-
-def _over(until: float | None) -> bool:
-    return until is not None and monotonic() >= until
-
-
 def _bar(plan: Plan, until: float | None, advice: str, *, shown: bool | None = None) -> ProgressBar:
     """The bar of a run; what takes long is told with the advice, unless its time has an end."""
     total = plan.count * len(plan.kinds)
@@ -228,76 +131,114 @@ def _bar(plan: Plan, until: float | None, advice: str, *, shown: bool | None = N
     return ProgressBar("sampling queries", total, shown=shown, advice=told)
 
 
-def _fill(part: Part, plan: Plan, graph: Graph, workers: int, until: float | None) -> Report:
-    """Bring the unfinished file to as many queries as its plan wants."""
-    report = Report()
-    try:
-        with ExitStack() as stack:
-            bar = stack.enter_context(
-                _bar(plan, until, "--minutes M ends it before, --resume goes on")
-            )
-            crew = crew_of(partial(_maker, plan), graph, workers, stack)
-            _put_together(part, plan, crew, bar, report, until)
-    except LostWorkerError as error:
-        raise SamplingError(
-            f"{error}; {part.path} has {part.kept} queries: go on with"
-            " --resume (and fewer workers, if memory was short)"
-        ) from None
-    report.kept, report.short = part.kept, part.short
-    return report
+# --- putting blocks together --------------------------------------------------------------------
 
 
-def _put_together(
-    part: Part,
-    plan: Plan,
-    crew: Crew[Block],
-    bar: ProgressBar,
-    report: Report,
-    until: float | None,
-) -> None:
-    first, done = part.at, part.block
-    units = (
-        (kind, number)
-        for kind in range(first, len(plan.kinds))
-        for number in range(done if kind == first else 0, plan.blocks)
-    )
-    waiting: deque[tuple[int, int, Callable[[], Block]]] = deque()
+class Gathered:
+    """What was put together of a plan so far, type by type.
 
-    def more() -> None:
-        for kind, number in islice(units, crew.ahead - len(waiting)):
-            waiting.append((kind, number, crew.submit(kind, number)))
+    ``kept`` queries in all; ``at`` is the number of the type that is under way, ``number`` that of
+    the block of it that comes next, ``fruitless`` how many blocks before that brought next to
+    nothing. ``short`` has the types that yielded fewer queries than wanted, and how many.
+    """
 
-    more()
-    while part.at < len(plan.kinds):
-        if _over(until):
-            report.ended = True
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.at = self.number = self.fruitless = self.kept = self.attempts = 0
+        self.short: dict[str, int] = {}
+        self.type = plan.kept()
+
+    @property
+    def complete(self) -> bool:
+        """Whether no type is left."""
+        return self.at == len(self.plan.kinds)
+
+    def blocks(self, workers: int) -> Iterator[Number]:
+        first = range(self.number, self.plan.blocks)
+        if self.complete:
             return
-        at, number = part.at, part.block
-        if waiting and waiting[0][:2] == (at, number):
-            result = waiting.popleft()[2]
-        else:
-            result = crew.submit(at, number, part.type.barred)
-        more()
-        block = result()
-        new = part.add(block.lines, plan.count)
-        report.attempts += block.attempts
-        part.fruitless = _fruitless(part.fruitless, new, plan)
-        bar.reach(part.kept)
-        complete = len(part.type) == plan.count
-        if complete or part.fruitless == FRUITLESS:
+        if not first:  # its blocks had too little that may be kept
+            yield self.at, self.number, self.type.barred
+        yield from ((self.at, number, NONE) for number in first)
+        for kind in range(self.at + 1, len(self.plan.kinds)):
+            yield from ((kind, number, NONE) for number in range(self.plan.blocks))
+
+    def add(self, made: Block) -> list[Line]:
+        """Keep of the next block what may be kept, up to what is wanted, and give that."""
+        plan, new = self.plan, []
+        for line in made.lines:
+            if len(self.type) == plan.count:
+                break
+            if self.type.add(line.key, line.relations, line.anchors):
+                new.append(line)
+        self.attempts += made.attempts
+        self.kept += len(new)
+        self.number += 1
+        self.fruitless = self.fruitless + 1 if len(new) * 10 < plan.size else 0
+        complete = len(self.type) == plan.count
+        if complete or self.fruitless == FRUITLESS:
             if not complete:
-                part.short[plan.kinds[at].id] = len(part.type)
-            part.next_type()
-            # Blocks of the type that are not wanted any more.
-            while waiting and waiting[0][0] == at:
-                waiting.popleft()
-        part.save_place()
+                self.short[plan.kinds[self.at].id] = len(self.type)
+            self.at, self.number, self.fruitless = self.at + 1, 0, 0
+            self.type = plan.kept()
+        return new
+
+
+class Queries(FileJob[Block]):
+    """What was gathered, in a file: a line has what tells one query from others, and its JSON."""
+
+    failure = SamplingError
+
+    def __init__(self, output: Path, plan: Plan, graph: Graph, *, resume: bool) -> None:
+        self.gathered = Gathered(plan)
+        self._first = 0  # where the lines of the type under way begin
+        super().__init__(output, _about(plan, graph), "queries", resume=resume)
+        self.gathered.kept = self.kept
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        found = self.gathered
+        found.at, found.number, found.fruitless, self._first = (
+            int(state[name]) for name in ("type", "block", "fruitless", "begin")
+        )
+        found.short = {str(name): int(count) for name, count in state["short"].items()}
+
+    def recall(self, line: bytes) -> None:
+        key, _, text = line.decode().partition("\t")
+        sample = from_line(text)
+        self.gathered.type.add(key, sample.relations, sample.anchors)
+
+    def blocks(self, workers: int) -> Iterator[Number]:
+        return self.gathered.blocks(workers)
+
+    def take(self, block: Number, made: Block) -> None:
+        found, at = self.gathered, self.gathered.at
+        self.write([f"{line.key}\t{line.text}" for line in found.add(made)])
+        if found.at != at:
+            self._first = self.size
+        self.save(
+            type=found.at,
+            block=found.number,
+            fruitless=found.fruitless,
+            begin=self._first,
+            kept=self.kept,
+            short=found.short,
+        )
+
+
+def _samples(path: Path) -> Iterator[Sample]:
+    with open(path, encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield from_line(line.partition("\t")[2])
+            except KoplError as error:
+                raise ReadError(
+                    f"{error}; remove it and {path.name}.json to begin anew",
+                    place=f"line {number}", source=str(path),
+                ) from None  # fmt: skip
 
 
 def _about(plan: Plan, graph: Graph) -> dict[str, object]:
     """What must be the same for a stopped run to go on."""
-    from kopl_base.packages import version
-
     types = json.dumps([[kind.id, kind.formula, kind.form] for kind in plan.kinds])
     digest = hashlib.blake2b(types.encode(), digest_size=8).hexdigest()
     return {
@@ -308,4 +249,16 @@ def _about(plan: Plan, graph: Graph) -> dict[str, object]:
         "seed": plan.seed,
         "split": plan.split,
         **asdict(plan.options),
+    }
+
+
+def _origin(name: str, plan: Plan) -> dict[str, object]:
+    """What a data card says of how the queries were sampled, from the graph of that name."""
+    return {
+        "graph": name,
+        "split": plan.split,
+        "types": len(plan.kinds),
+        "queries of a type": plan.count,
+        "seed": plan.seed,
+        **{name.replace("_", " "): value for name, value in asdict(plan.options).items()},
     }

@@ -12,7 +12,6 @@ import logging
 import os
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
@@ -26,12 +25,12 @@ from generation.paraphrase.originals import Original, originals
 from generation.paraphrase.prompt import Prompt, question_in
 from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_base.progress import ProgressBar
+from kopl_base.runs import Block, as_they_come, work
 from kopl_base.stream import writing
-from kopl_base.unfinished import GO_ON, Unfinished
+from kopl_base.unfinished import Unfinished
 
 log = logging.getLogger("kb")
 
-AHEAD = 2  # batches under way or waiting for each worker
 OF_MODELS = Filters(judges=0, names="reject")
 
 
@@ -84,34 +83,32 @@ def run(
     # Read to its end before anything is asked: a malformed line should not come after hours.
     total = sum(len(requests) for _, requests in plan.requests())
     report = ModelReport()
-    part = _Part(Path(output), plan, model, resume=resume)
+    job = Replies(Path(output), plan, model, resume=resume)
+    results = as_they_come(job.batches(report), job.ask, model.workers, job.over)
     try:
-        failures = _ask_all(plan, model, part, total, report)
+        work(job, results, ProgressBar("asking the model", total))
     except AskError as error:
-        if not part.replies:
-            part.discard()
+        if not job.replies:
             raise
-        raise AskError(f"{error}; {part.path} has {len(part.replies)} replies: {GO_ON}") from None
+        raise AskError(f"{error}; {job.remains}") from None
     except KeyboardInterrupt:
-        log.warning("%s has %d replies: %s", part.path, len(part.replies), GO_ON)
+        log.warning("%s", job.remains)
         raise
-    finally:
-        part.close()
-    shared = _shared(plan, part.replies)
-    with writing(part.output) as kept, rejecting(rejected) as reject:
+    shared = _shared(plan, job.replies)
+    with writing(job.output) as kept, rejecting(rejected) as reject:
         for original, requests in plan.requests():
-            candidates = _candidates(requests, part.replies, model, shared)
+            candidates = _candidates(requests, job.replies, model, shared)
             for passed in sift(original, candidates, plan.filters, report, reject):
                 line = json.dumps(example_of(original, passed).to_json(), ensure_ascii=False)
                 kept.write(line + "\n")
-    report.failed = len(failures)
-    if failures:
+    report.failed = len(job.failures)
+    if job.failures:
         log.warning(
             "%d replies could not be had (%s); --resume asks for them again",
-            len(failures), next(iter(failures.values())),
+            len(job.failures), next(iter(job.failures.values())),
         )  # fmt: skip
     else:
-        part.discard()
+        job.discard()
     return report
 
 
@@ -149,77 +146,22 @@ def _candidates(
 # --- asking -------------------------------------------------------------------------------------
 
 
-def _ask_all(
-    plan: Plan, model: Model, part: _Part, total: int, report: ModelReport
-) -> dict[str, AskError]:
-    """Ask for all replies that are not there yet; gives those that could not be had, by key.
+class Replies(Unfinished):
+    """The replies so far, in memory and in a file; ``failures`` are those that could not be had.
 
-    Raises the AskError that stops the run, when the requests under way have come back.
+    ``over`` is set when no more are wanted.
     """
-    failures: dict[str, AskError] = {}
-    stop = threading.Event()
-    batches = _batches(_new(plan, part), model.batch)
-    under_way: set[Future[list[tuple[Request, AskError]]]] = set()
 
-    def work(batch: list[Request]) -> list[tuple[Request, AskError]]:
-        failed = []
-        for request, reply in zip(batch, model.ask(batch, stop), strict=True):
-            if isinstance(reply, AskError):
-                failed.append((request, reply))
-            else:
-                part.add(request, reply)
-        return failed
-
-    with (
-        ThreadPoolExecutor(model.workers) as pool,
-        ProgressBar("asking the model", total) as bar,
-    ):
-        try:
-            while True:
-                for batch in islice(batches, AHEAD * model.workers - len(under_way)):
-                    report.asked += len(batch)
-                    under_way.add(pool.submit(work, batch))
-                if not under_way:
-                    return failures
-                done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
-                for future in done:
-                    for request, error in future.result():
-                        if error.always or not plan.keep_going:
-                            raise error
-                        failures[request.key] = error
-                bar.reach(len(part.replies) + len(failures))
-        finally:
-            stop.set()
-            pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _new(plan: Plan, part: _Part) -> Iterator[Request]:
-    """The requests without a reply; one that comes again is asked once."""
-    given: set[str] = set()
-    for _, requests in plan.requests():
-        for request in requests:
-            if request.key not in part.replies and request.key not in given:
-                given.add(request.key)
-                yield request
-
-
-def _batches(requests: Iterator[Request], size: int) -> Iterator[list[Request]]:
-    while batch := list(islice(requests, size)):
-        yield batch
-
-
-# --- the replies of a run that is under way -----------------------------------------------------
-
-
-class _Part(Unfinished):
-    """The replies so far, in memory and in a file."""
+    failure = AskError
 
     def __init__(self, output: Path, plan: Plan, model: Model, *, resume: bool) -> None:
         output = Path(os.path.realpath(output))  # what a link leads to is written, the link stays
         if output.exists() and not output.is_file():
             raise WriteError(f"{output}: cannot be written: it is no ordinary file")
         self.replies: dict[str, Reply] = {}
-        self._lock = threading.Lock()
+        self.failures: dict[str, AskError] = {}
+        self.over = threading.Event()
+        self._plan, self._model, self._lock = plan, model, threading.Lock()
         prompt = json.dumps(plan.prompt.parts)
         about = {
             "seed": plan.seed,
@@ -265,9 +207,42 @@ class _Part(Unfinished):
             ) from None
         return size
 
-    def add(self, request: Request, reply: Reply) -> None:
-        """Note a reply; it is in the file when this returns."""
-        item = {"key": request.key, "reply": reply.text} | ({"cut": True} if reply.cut else {})
-        with self._lock:
-            self.append(json.dumps(item, ensure_ascii=False) + "\n", 1)
-            self.replies[request.key] = reply
+    @property
+    def done(self) -> int:
+        return len(self.replies) + len(self.failures)
+
+    def batches(self, report: ModelReport) -> Iterator[tuple[list[Request]]]:
+        """The requests without a reply, as many together as the model takes; each is counted."""
+        new = self._new()
+        while batch := list(islice(new, self._model.batch)):
+            report.asked += len(batch)
+            yield (batch,)
+
+    def _new(self) -> Iterator[Request]:
+        """The requests without a reply; one that comes again is asked once."""
+        given = set(self.replies)
+        for _, requests in self._plan.requests():
+            for request in requests:
+                if request.key not in given:
+                    given.add(request.key)
+                    yield request
+
+    def ask(self, batch: list[Request]) -> list[tuple[Request, AskError]]:
+        """Ask the model and note what it replies; gives the requests that it does not reply to."""
+        failed = []
+        for request, reply in zip(batch, self._model.ask(batch, self.over), strict=True):
+            if isinstance(reply, AskError):
+                failed.append((request, reply))
+                continue
+            item = {"key": request.key, "reply": reply.text} | ({"cut": True} if reply.cut else {})
+            with self._lock:
+                self.append(json.dumps(item, ensure_ascii=False) + "\n", 1)
+                self.replies[request.key] = reply
+        return failed
+
+    def take(self, block: Block, made: list[tuple[Request, AskError]]) -> None:
+        """Note the requests without a reply; raises the error that stops the run."""
+        for request, error in made:
+            if error.always or not self._plan.keep_going:
+                raise error
+            self.failures[request.key] = error

@@ -16,9 +16,10 @@ from cqa.graphs import files as graph_files
 from cqa.graphs.graph import Graph, from_triples
 from cqa.graphs.inductive import inductive
 from cqa.sampling.kinds import kinds
+from cqa.sampling.makers import QueryMaker
 from cqa.sampling.most import most_queries
 from cqa.sampling.options import Options, SamplingError
-from cqa.sampling.run import Plan, Worker, run, stream
+from cqa.sampling.run import Plan, run, stream
 from cqa.sampling.sample import Kind
 from cqa.types.tree import read_formula
 from kopl_base.errors import KoplError, ReadError, WriteError
@@ -40,15 +41,15 @@ class StoppedError(Exception):
 
 def stop_after(monkeypatch: pytest.MonkeyPatch, blocks: int) -> None:
     """Let the worker fail after so many blocks."""
-    left, block = [blocks], Worker.block
+    left, block = [blocks], QueryMaker.block
 
-    def made(self: Worker, *given: object) -> object:
+    def made(self: QueryMaker, *given: object) -> object:
         if not left[0]:
             raise StoppedError
         left[0] -= 1
         return block(self, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Worker, "block", made)
+    monkeypatch.setattr(QueryMaker, "block", made)
 
 
 def test_the_same_bytes_for_one_and_two_workers(tmp_path: Path) -> None:
@@ -139,7 +140,7 @@ def test_a_run_that_ends_with_its_time_goes_on(
         # The time is over when it has been looked at twice.
         looks = iter([0.0, 0.0])
         with monkeypatch.context() as patched:
-            patched.setattr("cqa.sampling.run.monotonic", lambda looks=looks: next(looks, 10.0))
+            patched.setattr("kopl_base.runs.monotonic", lambda looks=looks: next(looks, 10.0))
             report = run(plan, graph, file, workers=workers, resume=turn > 0, until=10.0)
         kept.append(report.kept)
         assert report.ended
@@ -163,7 +164,7 @@ def test_folders_of_a_run_that_ends_with_its_time(
     folder = tmp_path / "out"
     for resume, ended in ((False, True), (True, True), (True, False)):
         looks = iter([0.0] * (2 if ended else 99))
-        monkeypatch.setattr("cqa.sampling.run.monotonic", lambda looks=looks: next(looks, 10.0))
+        monkeypatch.setattr("kopl_base.runs.monotonic", lambda looks=looks: next(looks, 10.0))
         report = run(plan, graph, folder, format=format, resume=resume, until=10.0)
         assert report.ended == ended and report.kept == len(list(read_samples(folder)))
     assert report.kept == len(whole)
@@ -179,7 +180,7 @@ def test_a_file_that_cannot_be_written_when_the_time_is_over(
     with monkeypatch.context() as patched:
         patched.setattr("cqa.formats.samples.write_samples", fail)
         looks = iter([0.0])
-        patched.setattr("cqa.sampling.run.monotonic", lambda: next(looks, 10.0))
+        patched.setattr("kopl_base.runs.monotonic", lambda: next(looks, 10.0))
         with pytest.raises(WriteError, match=r"no space; .*part has .* queries: --resume"):
             run(plan, graph, file, until=10.0)
     assert not file.exists()

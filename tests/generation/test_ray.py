@@ -7,7 +7,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -17,12 +18,13 @@ import pytest
 from generation import ray_runner
 from generation.blocks import Options
 from generation.formats import open_examples
+from generation.makers import Block, Start, processes
 from generation.ray_runner import RayError, cluster
 from generation.run import Plan, run
-from generation.workers import alone
 from kb import KnowledgeBase
 from kopl_base.packages import needs
 from kopl_base.processes import LostWorkerError
+from kopl_base.runs import in_order
 from kopl_cli import main
 
 QUICK = Options(levels=5, clauses=False, verify=0.0, sparql=False)
@@ -70,7 +72,7 @@ def test_the_same_as_the_plain_run(nodes: Any, tmp_path: Path) -> None:
     rules.write_text(text, "utf-8")
     given = plan("world", 1100, rules=str(rules))
     plain = run(given, tmp_path / "plain.jsonl")
-    report = run(given, tmp_path / "set", form="parquet", crew=cluster(nodes.address))
+    report = run(given, tmp_path / "set", form="parquet", executor=cluster(nodes.address))
     assert list(open_examples(tmp_path / "set")) == list(open_examples(tmp_path / "plain.jsonl"))
     assert report.reasons == plain.reasons
     assert report.statistics.to_json() == plain.statistics.to_json()
@@ -79,10 +81,10 @@ def test_the_same_as_the_plain_run(nodes: Any, tmp_path: Path) -> None:
 def test_lost_workers(nodes: Any, ray: Any, world: KnowledgeBase) -> None:
     """What a killed process or a lost node had in work is made again."""
     given = plan("world", 20_000)
-    wanted = alone(given, world, 0)
+    wanted = blocks_of(processes(1), given, world)
     own = nodes.add_node(num_cpus=1, object_store_memory=MEMORY)
     ray.init(address=nodes.address, log_to_driver=False)
-    blocks = cluster(workers=2)(given, world, 0)
+    blocks = blocks_of(cluster(workers=2), given, world)
     try:
         os.kill(at_work(blocks, wanted), signal.SIGKILL)
         nodes.remove_node(own, allow_graceful=False)
@@ -93,6 +95,23 @@ def test_lost_workers(nodes: Any, ray: Any, world: KnowledgeBase) -> None:
         joined = ray.is_initialized()
         ray.shutdown()
     assert joined  # who joined the cluster leaves it
+
+
+def blocks_of(start: Start, plan: Plan, kb: KnowledgeBase) -> Generator[tuple[int, Block]]:
+    """All blocks of a plan, with their numbers."""
+    left = plan.numbers(plan.shard[0])
+    wanted: list[int] = []
+
+    def blocks(workers: int) -> Iterator[tuple[int]]:
+        yield from ((number,) for number in wanted)
+        for number in left:
+            wanted.append(number)
+            yield (number,)
+
+    with closing(in_order(SimpleNamespace(blocks=blocks), start(plan, kb))) as made:
+        for (number,), block in made:
+            wanted.remove(number)
+            yield number, block
 
 
 def same(left: Any, right: Any) -> bool:
@@ -148,7 +167,7 @@ def test_how_much_is_under_way(
         cancel=lambda reference, force: cancelled.append(reference),
     )
     monkeypatch.setitem(sys.modules, "ray", fake)  # type: ignore[arg-type]
-    blocks = cluster()(plan("any", 10_000, shard=(1, 2)), lands, 1)
+    blocks = blocks_of(cluster(), plan("any", 10_000, shard=(1, 2)), lands)
     assert next(blocks) == (1, "block 1")
     assert asked == [1, 3, 5, 7, 9, 11]  # two for each of three cores
     assert next(blocks) == (3, "block 3")
@@ -211,9 +230,9 @@ def test_addresses_without_a_cluster(
     for address in (f"127.0.0.1:{free}", f"ray://127.0.0.1:{free}", "[::1]:1", "nonsense"):
         begin = time.monotonic()
         with pytest.raises(RayError, match="no Ray cluster"):
-            run(plan(lands_file, 5), tmp_path / "q.jsonl", crew=cluster(address))
+            run(plan(lands_file, 5), tmp_path / "q.jsonl", executor=cluster(address))
         assert time.monotonic() - begin < 15
         monkeypatch.setenv("RAY_ADDRESS", address)
         with pytest.raises(RayError, match="no Ray cluster"):
-            run(plan(lands_file, 5), tmp_path / "q.jsonl", crew=cluster())
+            run(plan(lands_file, 5), tmp_path / "q.jsonl", executor=cluster())
         monkeypatch.delenv("RAY_ADDRESS")

@@ -17,14 +17,13 @@ from typing import Any
 
 import pytest
 
-from generation import part as module
 from generation.blocks import Options
 from generation.card import Origin
 from generation.formats import open_examples
+from generation.makers import BlockMaker
 from generation.pipeline import GenerationError
-from generation.run import Plan, run
+from generation.run import Plan, Questions, run
 from generation.stats import Statistics
-from generation.workers import Worker
 from kb import Builder, KnowledgeBase, Quantity, load, write_lines
 from kopl_base import unfinished
 from kopl_base.errors import KoplError, ReadError, WriteError
@@ -57,7 +56,7 @@ def test_the_number_of_workers_does_not_matter(tmp_path: Path) -> None:
 def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, stopped = tmp_path / "whole.jsonl.gz", tmp_path / "stopped.jsonl.gz"
     run(plan("world", 70), whole)
-    made = Worker.block
+    made = BlockMaker.block
     calls = []
 
     def interrupted(*given: Any) -> Any:
@@ -66,7 +65,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             raise KeyboardInterrupt
         return made(*given)
 
-    monkeypatch.setattr(Worker, "block", interrupted)
+    monkeypatch.setattr(BlockMaker, "block", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(plan("world", 70), stopped)
     part = tmp_path / "stopped.jsonl.gz.part"
@@ -79,7 +78,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         run(plan("world", 70), stopped)
     with pytest.raises(ReadError, match="another seed: 5, not 6"):
         run(Plan("world", 70, 6, QUICK), stopped, resume=True)
-    monkeypatch.setattr(Worker, "block", made)
+    monkeypatch.setattr(BlockMaker, "block", made)
     report = run(plan("world", 70), stopped, resume=True)
     assert report.kept == 70
     assert stopped.read_bytes() == whole.read_bytes()
@@ -91,7 +90,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_run_may_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """To what a run has that was to be as large from the beginning; also from within a block."""
     file, part = tmp_path / "q.jsonl", tmp_path / "q.jsonl.part"
-    monkeypatch.setattr(module.Part, "finish", lambda self: None)
+    monkeypatch.setattr(Questions, "finish", lambda self: None)
     run(plan("world", count), file)
     monkeypatch.undo()
     monkeypatch.setattr("generation.blocks.SIZE", 20)
@@ -340,7 +339,7 @@ def test_a_conversion_that_fails_loses_nothing(
     assert not target.exists()
     assert len((tmp_path / f"{name}.part").read_text("utf-8").splitlines()) == 45
     monkeypatch.undo()
-    monkeypatch.setattr(Worker, "block", None)  # nothing is made again
+    monkeypatch.setattr(BlockMaker, "block", None)  # nothing is made again
     report = run(plan(lands_file, 45), target, form=form, resume=True)
     assert report.statistics.questions == 45
     assert list(open_examples(target)) == list(open_examples(tmp_path / "whole.jsonl"))
@@ -348,7 +347,7 @@ def test_a_conversion_that_fails_loses_nothing(
 
 
 def test_refusals_before_any_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Worker, "block", None)
+    monkeypatch.setattr(BlockMaker, "block", None)
     (tmp_path / "file").touch()
     (tmp_path / "set" / "data").mkdir(parents=True)
     (tmp_path / "set" / "data" / "test.parquet").touch()
@@ -374,7 +373,7 @@ def test_statistics_are_those_of_the_file(
     lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a stop, and whoever made the blocks."""
-    monkeypatch.setattr(module.Part, "finish", lambda self, *_: None)
+    monkeypatch.setattr(Questions, "finish", lambda self, *_: None)
     run(plan(lands_file, 30), tmp_path / "q.jsonl")
     monkeypatch.undo()
     monkeypatch.setattr("generation.blocks.SIZE", 20)
@@ -388,7 +387,7 @@ def test_statistics_are_those_of_the_file(
 def test_a_stopped_run_that_does_not_fit(
     lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module.Part, "finish", lambda self, *_: None)
+    monkeypatch.setattr(Questions, "finish", lambda self, *_: None)
     out = tmp_path / "q.jsonl"
     run(plan(lands_file, 40), out)
     monkeypatch.undo()

@@ -1,16 +1,13 @@
-"""Making blocks of questions: what is to be made, and processes that make several at a time.
-
-Blocks come in the order of their numbers whoever makes them.
-"""
+"""Making blocks of questions: what is to be made, and what makes it, in one process or several."""
 
 from __future__ import annotations
 
 import json
 import logging
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Generator, Iterator
-from contextlib import ExitStack
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -22,7 +19,7 @@ from generation.lexicon import Lexicon, parse_annotations
 from generation.stats import Figures
 from generation.unseen import Marks, marks
 from kb import KnowledgeBase, load
-from kopl_base.processes import Processes
+from kopl_base.processes import Alone, Executor, Processes
 from kopl_base.stream import read_text
 
 log = logging.getLogger("kb")
@@ -79,11 +76,6 @@ class Block(NamedTuple):
     prepared: float = 0.0
 
 
-# Makes the blocks of a plan from the one with that number on; closing it ends the work.
-Blocks = Generator[tuple[int, Block], None, None]
-Crew = Callable[[Plan, KnowledgeBase, int], Blocks]
-
-
 @dataclass(frozen=True)
 class Sources:
     """The texts of a plan's own files, as they were when the work began."""
@@ -109,7 +101,7 @@ class Sources:
         return grammar, lexicon
 
 
-class Worker:
+class BlockMaker:
     """Makes blocks of one plan over its knowledge base; raises ReadError for wrong sources.
 
     ``began`` is the processor time at which its preparation began, if before this.
@@ -168,39 +160,29 @@ def query_runner(plan: Plan, kb: KnowledgeBase) -> Callable[[str], list[str]] | 
         return None
 
 
-# --- crews -------------------------------------------------------------------------------------
+# --- who makes blocks --------------------------------------------------------------------------
+
+# Opens what makes the blocks of a plan over its knowledge base.
+Start = Callable[[Plan, KnowledgeBase], AbstractContextManager[Executor[Block]]]
 
 
-def alone(plan: Plan, kb: KnowledgeBase, first: int) -> Blocks:
-    """Blocks made one after the other in this process."""
-    worker = Worker(plan, kb)
-    for number in plan.numbers(first):
-        yield number, worker.block(number)
+def processes(workers: int) -> Start:
+    """So many processes on this machine; one is this process itself."""
 
-
-def processes(workers: int) -> Crew:
-    """A crew of so many processes on this machine (one is this process itself)."""
-    if workers == 1:
-        return alone
-
-    def crew(plan: Plan, kb: KnowledgeBase, first: int) -> Blocks:
+    @contextmanager
+    def start(plan: Plan, kb: KnowledgeBase) -> Iterator[Executor[Block]]:
+        if workers == 1:
+            yield Alone(BlockMaker(plan, kb).block)
+            return
         sources = Sources.of(plan)
         sources.opened(plan, kb)  # what is wrong with them is said here, once
         query_runner(plan, kb)  # the store is there then when the workers open it
-        waiting: deque[tuple[int, Callable[[], Block]]] = deque()
-        numbers = plan.numbers(first)
-        following = next(numbers)
         with ExitStack() as stack:
-            pool = Processes(partial(_block_maker, plan, sources), workers, stack)
-            while True:
-                while len(waiting) < (pool.ahead if plan.needs(following) else workers):
-                    waiting.append((following, pool.submit(following)))
-                    following = next(numbers)
-                number, made = waiting.popleft()
-                yield number, made()
+            yield Processes(partial(_maker, plan, sources), workers, stack)
 
-    return crew
+    return start
 
 
-def _block_maker(plan: Plan, sources: Sources) -> Callable[[int], Block]:
-    return Worker(plan, load(plan.kb, cache=plan.cache), sources, 0.0).block  # a fresh process
+def _maker(plan: Plan, sources: Sources) -> Callable[[int], Block]:
+    # In a fresh process: its time began with it.
+    return BlockMaker(plan, load(plan.kb, cache=plan.cache), sources, 0.0).block

@@ -1,0 +1,183 @@
+"""Long runs: blocks that anybody may make, put together in order, and going on after a stop.
+
+A job says which blocks it wants next and puts them together in the order in which it wants them; so
+what it gives depends on the job alone, not on who made the blocks or how often it was stopped.
+`work` brings a job to its end; `FileJob` keeps what it has as the lines of a file meanwhile.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, closing
+from itertools import islice
+from pathlib import Path
+from time import monotonic
+from typing import Any, Generic, Protocol, TypeVar
+
+from kopl_base.errors import KoplError
+from kopl_base.processes import AHEAD, Executor, LostWorkerError, Made, Maker
+from kopl_base.progress import ProgressBar
+from kopl_base.unfinished import Unfinished
+
+Block = tuple[Any, ...]
+"""Which block it is: what a maker of blocks is called with."""
+
+Results = Generator[tuple[Block, Made], None, None]
+"""Blocks with what was made of them; closing it ends those who make them."""
+
+Taken = TypeVar("Taken", contravariant=True)
+
+
+class Wanting(Protocol):
+    """What says which blocks are to be made."""
+
+    def blocks(self, workers: int) -> Iterable[Block]:
+        """The blocks that are wanted next, in order, as far as is known by now; none at the end.
+
+        The first one is needed. More than are sure to be needed may keep so many workers busy.
+        """
+
+
+class Job(Protocol[Taken]):
+    """Work that is done in blocks, of which another run can go on after a stop.
+
+    ``done`` is how much of it there is, for the progress that is shown, ``remains`` a sentence that
+    says how to go on with it, ``failure`` the class of its errors.
+    """
+
+    @property
+    def done(self) -> int: ...
+
+    @property
+    def remains(self) -> str: ...
+
+    @property
+    def failure(self) -> type[KoplError]: ...
+
+    def take(self, block: Block, made: Taken) -> None:
+        """Put a block together with what there is, and note how far the work is."""
+
+    def stop(self, error: BaseException | None) -> None:
+        """Let go of what is open, at the end or because of an error."""
+
+
+def work(job: Job[Made], results: Results[Made], progress: ProgressBar) -> None:
+    """Bring a job to its end, or to where the results of its blocks end.
+
+    Raises what making and taking blocks raises; the job's failure where a worker was lost.
+    """
+    error: BaseException | None = None
+    try:
+        with progress, closing(results):
+            progress.reach(job.done)
+            for block, made in results:
+                job.take(block, made)
+                progress.reach(job.done)
+    except LostWorkerError as lost:
+        raise job.failure(
+            f"{lost}; {job.remains} (and fewer workers, if memory was short)"
+        ) from None
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        job.stop(error)
+
+
+# --- results of blocks --------------------------------------------------------------------------
+
+
+def in_order(
+    job: Wanting, executor: AbstractContextManager[Executor[Made]], until: float | None = None
+) -> Results[Made]:
+    """Each block that a job wants, with what was made of it, in the order of wanting.
+
+    After each, the job is asked again: blocks that it does not want any more are dropped. It ends
+    when none is wanted, and at the time ``until`` (of `time.monotonic`).
+    """
+    under_way: dict[Block, Callable[[], Made]] = {}
+    with executor as opened:
+        while wanted := list(islice(job.blocks(opened.workers), opened.ahead)):
+            if until is not None and monotonic() >= until:
+                return
+            under_way = {block: under_way.get(block) or opened.submit(*block) for block in wanted}
+            yield wanted[0], under_way.pop(wanted[0])()
+
+
+def as_they_come(
+    blocks: Iterator[Block], make: Maker[Made], workers: int, stop: threading.Event
+) -> Results[Made]:
+    """Blocks with what so many threads of this process made of them, whichever is first.
+
+    ``stop`` is set when no more are wanted; those that are under way then are waited for.
+    """
+    under_way: dict[Future[Made], Block] = {}
+    pool = ThreadPoolExecutor(workers)
+    try:
+        while True:
+            for block in islice(blocks, AHEAD * workers - len(under_way)):
+                under_way[pool.submit(make, *block)] = block
+            if not under_way:
+                return
+            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+                yield under_way.pop(future), future.result()
+    finally:
+        stop.set()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+# --- jobs that write lines ----------------------------------------------------------------------
+
+
+class FileJob(Unfinished, Generic[Made], ABC):
+    """A job whose blocks become lines of its unfinished file.
+
+    ``about`` is what must be the same for another run to go on, ``unit`` what a line holds, in the
+    plural. Raises WriteError where nothing can be written or a stopped run is in the way, ReadError
+    for a stopped run that does not fit.
+    """
+
+    def __init__(self, output: Path, about: Mapping[str, Any], unit: str, *, resume: bool) -> None:
+        super().__init__(output, about, unit, resume=resume)
+        if self.state is None:
+            self.begin()
+            return
+        try:
+            self.restore(self.state)
+            size, first = int(self.state["bytes"]), int(self.state.get("begin", 0))
+            before = int(self.state["kept"]) if first else 0
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise self.unreadable(error) from None
+        read = self.read_again(size, self.recall, first)
+        self.begin(size, before or read)
+
+    @property
+    def done(self) -> int:
+        return self.kept
+
+    @abstractmethod
+    def blocks(self, workers: int) -> Iterable[Block]:
+        """The blocks that are wanted next, as `Wanting` says."""
+
+    @abstractmethod
+    def take(self, block: Block, made: Made) -> None:
+        """Put a block together with what there is; calls `write` and `save`."""
+
+    @abstractmethod
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to where the state was noted."""
+
+    @abstractmethod
+    def recall(self, line: bytes) -> None:
+        """Take account of a line that the stopped run wrote."""
+
+    def write(self, lines: Sequence[str]) -> None:
+        """Write new lines."""
+        self.append("".join(f"{line}\n" for line in lines), len(lines))
+
+    def save(self, **state: Any) -> None:
+        """Note how far the job is, with the lines that were written before."""
+        super().save(**state, bytes=self.size)
