@@ -1,14 +1,10 @@
-"""The data card of a question set: README.md beside its Parquet files, as the hub shows it.
-
-The header (YAML) tells the package datasets the files of each split, the columns and the sizes.
-"""
+"""The data card of a question set: README.md beside its Parquet files, as the hub shows it."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,29 +15,8 @@ from generation.stats import Statistics, main_rows, short_rows
 from generation.tables import schema
 from kb import KnowledgeBase
 from kopl_base.packages import version
+from kopl_base.parquet import Written, dataset_info, header
 from kopl_base.stream import writing
-
-# The hub's classes of size, by the first number that is too many for them.
-_SIZES = {
-    1_000: "n<1K",
-    10_000: "1K<n<10K",
-    100_000: "10K<n<100K",
-    1_000_000: "100K<n<1M",
-    10_000_000: "1M<n<10M",
-    100_000_000: "10M<n<100M",
-    1_000_000_000: "100M<n<1B",
-}
-_LARGEST = "1B<n<10B"
-
-
-@dataclass(frozen=True)
-class Split:
-    """A split: its questions, their bytes in memory and in the file, and what they are like."""
-
-    rows: int
-    bytes: int
-    file_bytes: int
-    statistics: Statistics
 
 
 @dataclass(frozen=True)
@@ -138,7 +113,8 @@ by kopl-toolkit {version}; the same command gives the same questions.
 
 def write_card(
     path: Path | str,
-    splits: Mapping[str, Split],
+    splits: Mapping[str, Written],
+    statistics: Mapping[str, Statistics],
     *,
     licence: str | None = None,
     origin: Origin | None = None,
@@ -147,56 +123,18 @@ def write_card(
 
     ``licence`` is a name that the hub knows, such as "cc-by-4.0"; without it none is stated.
     """
-    counts = [f"| {name} | {split.rows} |" for name, split in splits.items()]
+    top = header(
+        splits, sum(split.rows for split in splits.values()), licence=licence,
+        language=["en"], task_categories=["question-answering"],
+    )  # fmt: skip
     text = CARD.format(
-        header="\n".join(_header(splits, licence)),
-        counts="\n".join(counts),
+        header="\n".join([*top, *dataset_info(splits, schema())]),
+        counts="\n".join(f"| {name} | {split.rows} |" for name, split in splits.items()),
         origin=_origin(origin) if origin is not None else "",
-        statistics=_statistics({name: split.statistics for name, split in splits.items()}),
+        statistics=_statistics(statistics),
     )
     with writing(path) as file:
         file.write(text)
-
-
-def _header(splits: Mapping[str, Split], licence: str | None) -> Iterator[str]:
-    if licence is not None:
-        yield f"license: {json.dumps(licence)}"
-    yield from ("language:", "- en", "task_categories:", "- question-answering")
-    yield from ("size_categories:", f"- {size_class(sum(s.rows for s in splits.values()))}")
-    yield from ("configs:", "- config_name: default", "  data_files:")
-    for name in splits:
-        yield f"  - split: {name}"
-        yield f"    path: data/{name}-*.parquet"
-    yield from ("dataset_info:", "  features:")
-    yield from _features(schema(), "  ")
-    yield "  splits:"
-    for name, split in splits.items():
-        yield f"  - name: {name}"
-        yield f"    num_bytes: {split.bytes}"
-        yield f"    num_examples: {split.rows}"
-    yield f"  download_size: {sum(split.file_bytes for split in splits.values())}"
-    yield f"  dataset_size: {sum(split.bytes for split in splits.values())}"
-
-
-def _features(fields: Iterable[Any], margin: str) -> Iterator[str]:
-    """The columns of a schema, or the fields of a structure, as the header writes them."""
-    for field in fields:
-        yield f"{margin}- name: {field.name}"
-        kind = field.type
-        if hasattr(kind, "value_type"):
-            inner = kind.value_type
-            if inner.num_fields:
-                yield f"{margin}  list:"
-                yield from _features(map(inner.field, range(inner.num_fields)), f"{margin}  ")
-            else:
-                yield f"{margin}  list: {inner}"
-        else:
-            yield f"{margin}  dtype: {kind}"
-
-
-def size_class(count: int) -> str:
-    """The hub's name for sets of about so many examples."""
-    return next((name for bound, name in _SIZES.items() if count < bound), _LARGEST)
 
 
 def _origin(origin: Origin) -> str:

@@ -8,16 +8,16 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from generation.formats import COLUMNS, open_examples, open_parts, part_of, parts_of
+from generation.formats import COLUMNS, open_examples, open_parts, part_of, parts_of, to_row
 from generation.stats import ANSWERS, Statistics
-from kopl.example import FIELDS, Example, write_examples
+from kopl.example import Example, write_examples
 from kopl.text import to_json, write_nested
 from kopl_base.errors import KoplError, WriteError
-from kopl_base.stream import writing
+from kopl_base.parquet import Written, split_file
+from kopl_base.stream import COMPRESSED, writing
 from kopl_base.tables import escaped
 from kopl_base.temporary import remove, reserve
 
@@ -37,7 +37,7 @@ HUB_NAMES = {"valid": "validation"}
 def form_named(path: Path | str) -> str | None:
     """The form that a file's name says, as "train.json.gz" says kqapro; None for another ending."""
     name = str(path)
-    for compressed in (".gz", ".bz2", ".xz"):
+    for compressed in COMPRESSED:
         name = name.removesuffix(compressed)
     return next((form for form, ending in FORMATS.items() if name.endswith(ending)), None)
 
@@ -117,21 +117,19 @@ def write_folder(
     }  # fmt: skip
     files = {part: _file_of(name, form) for name, part in named.items()}
     check_folder(target, files.values())
-    count = 0
     if form == "parquet":
-        from generation.card import Split, write_card
+        from generation.card import write_card
         from generation.tables import write_parquet
 
-        splits: dict[str, Split] = {}
+        splits: dict[str, Written] = {}
+        figures = {name: Statistics(bound=ANSWERS) for name in named}
         with staged(target) as folder:
             for name, part in named.items():
-                statistics = Statistics(bound=ANSWERS)
-                path = folder / files[part]
-                written = write_parquet(path, statistics.counting(parts[part]))
-                splits[name] = Split(written.rows, written.bytes, path.stat().st_size, statistics)
-                count += written.rows
-            write_card(folder / "README.md", splits, licence=licence, origin=origin)
-        return count
+                counting = figures[name].counting(parts[part])
+                splits[name] = write_parquet(folder / files[part], counting)
+            write_card(folder / "README.md", splits, figures, licence=licence, origin=origin)
+        return sum(split.rows for split in splits.values())
+    count = 0
     with staged(target) as folder:
         for part, examples in parts.items():
             path = folder / files[part]
@@ -145,7 +143,7 @@ def write_folder(
 
 def _file_of(part: str, form: str) -> str:
     if form == "parquet":
-        return f"data/{part}-00000-of-00001.parquet"
+        return split_file(part)
     return f"{KQAPRO_NAMES.get(part, part) if form == 'kqapro' else part}{FORMATS[form]}"
 
 
@@ -264,12 +262,3 @@ def write_csv(path: Path | str, examples: Iterable[Example]) -> int:
             rows.writerow([escaped("" if item[key] is None else item[key]) for key in COLUMNS])
             count += 1
     return count
-
-
-def to_row(example: Example) -> dict[str, Any]:
-    """A row with every column: extra fields are one JSON text, so that none is lost."""
-    item = replace(example, extra={}).to_json()
-    row: dict[str, Any] = {key: item.get(key) for key in FIELDS}
-    row["choices"] = list(example.choices)
-    extra = json.dumps(dict(example.extra), ensure_ascii=False) if example.extra else None
-    return row | {"extra": extra}

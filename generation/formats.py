@@ -8,6 +8,7 @@ import logging
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from kopl.errors import ProgramError
 from kopl.example import FIELDS, OLD_NAMES, Example, read_example, read_objects
 from kopl.text import read, to_json
 from kopl_base.errors import ReadError
+from kopl_base.parquet import read_table
 from kopl_base.stream import COMPRESSED, TextReader
 from kopl_base.tables import unescaped
 
@@ -143,9 +145,7 @@ def form_of(path: Path) -> str:
 
 def _of_file(path: Path) -> Iterator[Item]:
     if form_of(path) == "parquet":
-        from generation.tables import rows
-
-        items = rows(path)
+        items = _parquet_rows(path)
     elif form_of(path) == "csv":
         items = _csv_rows(path)
     else:
@@ -179,6 +179,15 @@ def has_question(item: Mapping[str, Any]) -> bool:
 
 
 # --- rows of tables ----------------------------------------------------------------------------
+
+
+def to_row(example: Example) -> dict[str, Any]:
+    """A table's row with every column: extra fields are one JSON text, so that none is lost."""
+    item = replace(example, extra={}).to_json()
+    row: dict[str, Any] = {key: item.get(key) for key in FIELDS}
+    row["choices"] = list(example.choices)
+    extra = json.dumps(dict(example.extra), ensure_ascii=False) if example.extra else None
+    return row | {"extra": extra}
 
 
 def from_row(row: dict[str, Any]) -> Any:
@@ -228,6 +237,12 @@ def _is_text(item: Any) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
+    """(place, object) for each row; raises ReadError for a damaged file."""
+    for number, row in enumerate(read_table(path, COLUMNS, {"question", "program"})):
+        yield f"row {number}", from_row(row)
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Any]]:

@@ -53,11 +53,3 @@ def save_png(figure: Any, path: Path, dpi: int = 150) -> None:
     with writing(path, binary=True) as file:
         # Without the version of matplotlib the same figures give the same bytes.
         figure.savefig(file, format="png", dpi=dpi, metadata={"Software": None})
-
-
-def arrow_packages() -> tuple[Any, Any]:
-    """pyarrow and its module for Parquet; raises KoplError without them."""
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise KoplError(needs("Parquet files", "pyarrow", extra="parquet")) from None

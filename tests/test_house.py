@@ -42,7 +42,6 @@ UPWARD = {
 CIRCLES = [
     {"cqa.answering.core", "cqa.answering.walk"},
     {"cqa.hardness.join", "cqa.hardness.walk"},
-    {"generation.card", "generation.conversion", "generation.formats", "generation.tables"},
     {"kopl.sparql.engines.oxigraph", "kopl.sparql.engines.worker"},
     {"parsers.constrain.tokenizer", "parsers.constrain.tokens"},
     {"parsers.history", "parsers.plots"},
@@ -77,7 +76,6 @@ TWICE = {
     ("cqa", "Walk"),
     ("generation", "Plan"),
     ("generation", "Report"),
-    ("generation", "Written"),
     ("parsers", "KoplLanguage"),
     ("parsers", "Language"),
     ("parsers", "Network"),

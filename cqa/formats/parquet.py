@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,25 +14,14 @@ from cqa.types.efok_text import write_formula
 from cqa.types.grounded import write_json
 from cqa.types.tree import Tree
 from kopl_base.errors import ReadError
-from kopl_base.packages import arrow_packages, version
+from kopl_base.packages import version
+from kopl_base.parquet import arrow_packages, header, read_table, split_file, write_table
 from kopl_base.stream import writing
 
-BATCH = 1000  # rows held at a time
 _ANSWERS = ("easy", "hard", "lost")
 
 CARD = """---
-task_categories:
-- question-answering
-- graph-ml
-tags:
-- complex-query-answering
-- knowledge-graph
-size_categories:
-- {size}
-configs:
-- config_name: default
-  data_files:
-{files}
+{header}
 ---
 
 # Logical queries over an incomplete graph
@@ -68,9 +56,6 @@ By kopl-toolkit {version}; the same plan gives the same queries.
 {rows}
 """
 
-_SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"),
-          (10_000_000, "1M<n<10M"), (100_000_000, "10M<n<100M"))  # fmt: skip
-
 
 def write_folder(
     folder: Path, samples: Iterable[Sample], split: str, origin: Mapping[str, object] | None = None
@@ -79,21 +64,18 @@ def write_folder(
 
     The card has a table of the ``origin``, what is to be known of how the queries were made.
     """
-    write_table(folder / "data" / f"{split}-00000-of-00001.parquet", samples)
+    write_samples(folder / split_file(split), samples)
     _write_card(folder, origin)
 
 
-def write_table(path: Path, samples: Iterable[Sample]) -> None:
-    """Write queries as one Parquet file, a thousand at a time."""
-    arrow, parquet = arrow_packages()
+def write_samples(path: Path, samples: Iterable[Sample]) -> None:
+    """Write queries as one Parquet file."""
+    arrow, _ = arrow_packages()
     rows = arrow.list_(arrow.list_(arrow.int32()))
     types = {"free": arrow.int32(), **dict.fromkeys(_ANSWERS, rows)}
     names = ("type", "formula", "query", "free", *_ANSWERS)
-    columns = arrow.schema([(name, types.get(name, arrow.string())) for name in names])
-    given = map(_row, samples)
-    with writing(path, binary=True) as file, parquet.ParquetWriter(file, columns) as writer:
-        while batch := list(islice(given, BATCH)):
-            writer.write_table(arrow.Table.from_pylist(batch, schema=columns))
+    schema = arrow.schema([(name, types.get(name, arrow.string())) for name in names])
+    write_table(path, map(_row, samples), schema)
 
 
 def _row(sample: Sample) -> dict[str, Any]:
@@ -109,23 +91,13 @@ def _row(sample: Sample) -> dict[str, Any]:
     }
 
 
-def read_table(path: Path) -> Iterator[Sample]:
+def read_samples(path: Path) -> Iterator[Sample]:
     """The queries of a Parquet file; raises ReadError with file and row."""
-    _, parquet = arrow_packages()
-    source = str(path)
-    try:
-        with parquet.ParquetFile(path) as file:
-            number = 0
-            for batch in file.iter_batches(BATCH):
-                for row in batch.to_pylist():
-                    number += 1
-                    try:
-                        yield _sample(row)
-                    except (QueryError, KeyError, TypeError) as error:
-                        place = f"row {number}"
-                        raise ReadError(str(error), place=place, source=source) from None
-    except (OSError, ValueError) as error:  # pyarrow's errors are of these
-        raise ReadError(f"cannot be read as Parquet: {error}", source=source) from None
+    for number, row in enumerate(read_table(path), 1):
+        try:
+            yield _sample(row)
+        except (QueryError, KeyError, TypeError, ValueError) as error:
+            raise ReadError(str(error), place=f"row {number}", source=str(path)) from None
 
 
 def _sample(row: dict[str, Any]) -> Sample:
@@ -141,25 +113,31 @@ def split_files(folder: Path, split: str) -> list[Path]:
 
 
 def _write_card(folder: Path, origin: Mapping[str, object] | None) -> None:
-    _, parquet = arrow_packages()
-    counts, files, total = [], [], 0
-    splits = {path.name.partition("-")[0] for path in (folder / "data").glob("*.parquet")}
-    for split in sorted(splits, key=lambda name: (name != "train", name != "valid", name)):
-        files += [f"  - split: {split}", f"    path: data/{split}-*.parquet"]
+    counts, total = [], 0
+    found = {path.name.partition("-")[0] for path in (folder / "data").glob("*.parquet")}
+    splits = sorted(found, key=lambda name: (name != "train", name != "valid", name))
+    for split in splits:
         rows, types, easy, hard = 0, set(), 0, 0
         for path in split_files(folder, split):
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches(BATCH, columns=["type", "easy", "hard"]):
-                    rows += batch.num_rows
-                    types.update(batch.column("type").to_pylist())
-                    easy += sum(map(len, batch.column("easy").to_pylist()))
-                    hard += sum(map(len, batch.column("hard").to_pylist()))
+            for row in read_table(path, ("type", "easy", "hard")):
+                rows += 1
+                types.add(row["type"])
+                easy += len(row["easy"])
+                hard += len(row["hard"])
         counts.append(f"| {split} | {rows} | {len(types)} | {easy} | {hard} |")
         total += rows
-    size = next((name for bound, name in _SIZES if total < bound), "100M<n<1B")
+    top = header(
+        splits, total, task_categories=["question-answering", "graph-ml"],
+        tags=["complex-query-answering", "knowledge-graph"],
+    )  # fmt: skip
     with writing(folder / "README.md") as file:
-        file.write(CARD.format(size=size, files="\n".join(files), counts="\n".join(counts),
-                               origin="" if origin is None else _origin(origin)))  # fmt: skip
+        file.write(
+            CARD.format(
+                header="\n".join(top),
+                counts="\n".join(counts),
+                origin="" if origin is None else _origin(origin),
+            )
+        )
 
 
 def _origin(origin: Mapping[str, object]) -> str:

@@ -27,7 +27,7 @@ from cqa.sampling.sample import Kind, Sample
 from cqa.types.tree import Tree
 from cqa.vocabularies import INPUT_FORMATS, SAMPLE_FORMATS
 from kopl_base.errors import KoplError, ReadError, WriteError
-from kopl_base.packages import arrow_packages
+from kopl_base.parquet import arrow_packages
 
 SPLITS = ("train", "valid", "test")
 PICKLES = (".pkl", ".pickle")
@@ -115,7 +115,7 @@ def write_samples(
     elif is_folder(path, format):
         formats_parquet.write_folder(path, samples, split, origin)
     else:
-        formats_parquet.write_table(path, samples)
+        formats_parquet.write_samples(path, samples)
 
 
 def read_samples(
@@ -155,8 +155,8 @@ def read_samples(
         files = formats_parquet.split_files(path, split)
         if not files:
             raise ReadError(f"holds no Parquet file of {split}", source=str(path))
-        return (sample for file in files for sample in formats_parquet.read_table(file))
-    return formats_parquet.read_table(path)
+        return (sample for file in files for sample in formats_parquet.read_samples(file))
+    return formats_parquet.read_samples(path)
 
 
 def format_of(path: Path | str, split: str = "test") -> str:
