@@ -138,3 +138,20 @@ def grouped(lists: Sequence[Sequence[int]]) -> tuple[Ids, Ids]:
     np.cumsum(counts, out=offsets[1:])
     flat = np.fromiter((n for part in lists for n in part), np.int32, int(offsets[-1]))
     return offsets, flat
+
+
+def bit_counts(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The number of bits of each number, none of them negative."""
+    if hasattr(np, "bitwise_count"):  # since NumPy 2
+        found: npt.NDArray[Any] = np.bitwise_count(numbers)
+        return found
+    left = numbers.astype(np.uint64)
+    for shift, mask in _HALVES:
+        left = (left & mask) + ((left >> shift) & mask)
+    return left.astype(np.uint8)
+
+
+# Neighbouring bits are added up, then pairs of bits, then fours, and so on.
+_HALVES = [
+    (np.uint64(1 << at), np.uint64(((1 << 64) - 1) // ((1 << (1 << at)) + 1))) for at in range(6)
+]

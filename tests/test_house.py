@@ -40,8 +40,6 @@ UPWARD = {
 
 # Modules that import each other, directly or through others.
 CIRCLES = [
-    {"cqa.answering.core", "cqa.answering.walk"},
-    {"cqa.hardness.join", "cqa.hardness.walk"},
     {"kopl.sparql.engines.oxigraph", "kopl.sparql.engines.worker"},
     {"parsers.constrain.tokenizer", "parsers.constrain.tokens"},
     {"parsers.history", "parsers.plots"},
@@ -69,11 +67,8 @@ TORCH_ELSEWHERE: set[str] = set()
 
 # Public names that several classes of a package have; five of them would be few enough.
 TWICE = {
-    ("cqa", "Factor"),
     ("cqa", "Plan"),
     ("cqa", "Report"),
-    ("cqa", "Table"),
-    ("cqa", "Walk"),
     ("generation", "Plan"),
     ("generation", "Report"),
     ("parsers", "KoplLanguage"),

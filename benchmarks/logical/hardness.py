@@ -24,12 +24,11 @@ from random import Random
 from typing import Any
 
 from cqa.answering.answer import unchecked
-from cqa.balanced.blocks import filled
+from cqa.answering.template import Grounded, as_query, template_of
 from cqa.balanced.draw import Drawing
 from cqa.formats.samples import read_samples
 from cqa.graphs.graph import Graph
 from cqa.graphs.readers import read_graph
-from cqa.hardness.batch import Grounded, as_query, template_of
 from cqa.hardness.hardness import Hardness
 from cqa.hardness.report import report, table
 from cqa.sampling.sample import rows_without
@@ -44,7 +43,7 @@ def drawn(
 ) -> tuple[list[Grounded], list[Any]]:
     """Different queries of a type with 1 to ``most`` hard answers, and these."""
     template = template_of(betae.named(name))
-    query = as_query(template)
+    query = template.query
     queries: list[Grounded] = []
     answers: list[Any] = []
     seen: set[Any] = set()
@@ -52,7 +51,7 @@ def drawn(
         numbers = drawing.draw(query, random)
         if numbers is None or (key := tuple(sorted(numbers.items()))) in seen:
             continue
-        found = filled(template, numbers)
+        found = template.filled(numbers)
         asked = as_query(found)
         full = unchecked(asked, graph.full()).tuples
         hard = rows_without(full, unchecked(asked, graph.observed()).tuples)

@@ -1,83 +1,114 @@
-"""A conjunction sorted by what its atoms say of each variable: rows, loops, edges, anti-joins."""
+"""A conjunction sorted by what its atoms say of each variable: rows, loops, edges, anti-joins.
+
+Its relations and constants are the numbers of columns, which hold those of many queries
+(`cqa.answering.template`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeAlias
+from dataclasses import dataclass
 
 from cqa.query import Atom, Conjunction, Constant, Query, Variable
 
-# A directed relation and whether the link must be there (else: must not).
-Edge: TypeAlias = tuple[int, bool]
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """An atom between two ends as seen from one of them.
+
+    ``column`` holds its relations, to be turned round where ``inverse`` is 1. ``bit`` stands for it
+    among the positive atoms of its conjunction, 0 for a negated one.
+    """
+
+    column: int
+    inverse: int
+    positive: bool
+    bit: int
 
 
 class Pattern:
-    """The atoms of a conjunction; each stands once, however often and in whichever direction.
+    """The atoms of a conjunction by the variables that they restrict.
 
-    ``rows`` and ``barred`` list for a variable the (relation, entity) whose row it must, or must
-    not, be in; ``loops`` its edges to itself; ``edges[x][y]`` the edges from x to y, which stand
-    inverted in ``edges[y][x]``. ``facts`` have no variable. ``apart`` lists the anti-joins that
-    share one variable, ``ties`` the others.
+    Variables are numbers here: the free ones first, as the query lists them, ``names`` tells which.
+    ``rows`` and ``barred`` list for a variable (constant, edge to it): the rows that it must, or
+    must not, be in; ``loops`` its edges to itself; ``edges[x][y]`` the edges from x to y, which
+    stand inverted, in the same order, in ``edges[y][x]``. ``facts`` have no variable: (head, tail,
+    edge). ``apart`` lists the anti-joins that share one variable, ``ties`` the others. A ``star``
+    has nothing but rows, and perhaps barred ones, of its one variable. ``width`` is the number of
+    positive atoms.
     """
 
-    __slots__ = ("apart", "barred", "edges", "facts", "loops", "rows", "ties", "variables")
+    __slots__ = (
+        "apart", "barred", "conjunction", "edges", "facts", "free", "loops", "names", "rows",
+        "star", "ties", "variables", "width",
+    )  # fmt: skip
 
-    def __init__(self, conjunction: Conjunction, others: Iterable[Variable]) -> None:
-        self.rows: dict[Variable, list[tuple[int, int]]] = {}
-        self.barred: dict[Variable, list[tuple[int, int]]] = {}
-        self.loops: dict[Variable, list[Edge]] = {}
-        self.edges: dict[Variable, dict[Variable, list[Edge]]] = {}
-        self.facts: list[tuple[int, int, int, bool]] = []
-        self.apart: dict[Variable, list[Query]] = {}
-        self.ties: list[Query] = []
-        self.variables: dict[Variable, None] = {}
+    def __init__(self, conjunction: Conjunction, free: tuple[Variable, ...]) -> None:
+        self.conjunction = conjunction
+        self.names = tuple(dict.fromkeys([*free, *conjunction.variables]))
+        self.variables, self.free = range(len(self.names)), tuple(range(len(free)))
+        self.rows: dict[int, list[tuple[int, Edge]]] = {}
+        self.barred: dict[int, list[tuple[int, Edge]]] = {}
+        self.loops: dict[int, list[Edge]] = {}
+        self.edges: dict[int, dict[int, list[Edge]]] = {}
+        self.facts: list[tuple[int, int, Edge]] = []
+        self.apart: dict[int, list[Patterns]] = {}
+        self.ties: list[Patterns] = []
+        self.width = 0
+        numbers = {variable: number for number, variable in enumerate(self.names)}
         for atom in conjunction.atoms:
-            self._add(atom)
+            self._add(atom, numbers)
         for part in conjunction.without:
-            self.variables.update(dict.fromkeys(part.free))
-            if len(part.free) == 1:
-                self.apart.setdefault(part.free[0], []).append(part)
+            shared = tuple(numbers[variable] for variable in part.free)
+            if len(shared) == 1:
+                self.apart.setdefault(shared[0], []).append(Patterns(part, shared))
             else:
-                self.ties.append(part)
-        self.variables.update(dict.fromkeys(others))
+                self.ties.append(Patterns(part, shared))
+        self.star = (
+            len(self.names) == 1 and self.free == (0,) and 0 in self.rows
+            and not (self.facts or self.loops or self.apart or self.ties)
+        )  # fmt: skip
 
-    def _add(self, atom: Atom) -> None:
-        head, tail, relation = atom.head, atom.tail, int(atom.relation)
-        if type(head) is Constant:
-            if type(tail) is Constant:
-                ends = int(head.entity), int(tail.entity)
-                fact = (relation, *ends, atom.positive)
-                inverse = (relation ^ 1, *ends[::-1], atom.positive)
-                if fact not in self.facts and inverse not in self.facts:
-                    self.facts.append(fact)
-                return
-            variable, given = tail, head
-        elif type(tail) is Constant:
-            variable, given, relation = head, tail, relation ^ 1
+    def _add(self, atom: Atom, numbers: dict[Variable, int]) -> None:
+        head, tail, column = atom.head, atom.tail, int(atom.relation)
+        bit = 0
+        if atom.positive:
+            bit = 1 << self.width
+            self.width += 1
+        forward = Edge(column, 0, atom.positive, bit)
+        backward = Edge(column, 1, atom.positive, bit)
+        rows = self.rows if atom.positive else self.barred
+        if isinstance(head, Constant):
+            if isinstance(tail, Constant):
+                self.facts.append((int(head.entity), int(tail.entity), forward))
+            else:
+                rows.setdefault(numbers[tail], []).append((int(head.entity), forward))
+        elif isinstance(tail, Constant):
+            rows.setdefault(numbers[head], []).append((int(tail.entity), backward))
+        elif head == tail:
+            self.loops.setdefault(numbers[head], []).append(forward)
         else:
-            assert isinstance(head, Variable) and isinstance(tail, Variable)
-            self._add_edge(relation, head, tail, atom.positive)
-            return
-        assert isinstance(variable, Variable)
-        rows = (self.rows if atom.positive else self.barred).setdefault(variable, [])
-        row = relation, int(given.entity)
-        if row not in rows:
-            rows.append(row)
-        self.variables[variable] = None
+            one, other = numbers[head], numbers[tail]
+            self.edges.setdefault(one, {}).setdefault(other, []).append(forward)
+            self.edges.setdefault(other, {}).setdefault(one, []).append(backward)
 
-    def _add_edge(self, relation: int, head: Variable, tail: Variable, positive: bool) -> None:
-        self.variables[head] = self.variables[tail] = None
-        if head == tail:
-            loops = self.loops.setdefault(head, [])
-            if (relation, positive) not in loops and (relation ^ 1, positive) not in loops:
-                loops.append((relation, positive))
-            return
-        edges = self.edges.setdefault(head, {}).setdefault(tail, [])
-        if (relation, positive) not in edges:
-            edges.append((relation, positive))
-            back = self.edges.setdefault(tail, {}).setdefault(head, [])
-            back.append((relation ^ 1, positive))
-
-    def filters(self, variable: Variable) -> bool:
-        """Whether the variable has filters that need no other variable."""
+    def filters(self, variable: int) -> bool:
+        """Whether the variable has filters that need candidates to look at."""
         return variable in self.barred or variable in self.loops or variable in self.apart
+
+
+class Patterns:
+    """A query as patterns, one for each disjunct.
+
+    For a negated part ``shared`` are the numbers that its free variables have around it.
+    """
+
+    __slots__ = ("patterns", "shared")
+
+    def __init__(self, query: Query, shared: tuple[int, ...] = ()) -> None:
+        self.shared = shared
+        self.patterns = tuple(Pattern(part, query.free) for part in query.disjuncts)
+
+
+def any_positive(edges: list[Edge]) -> bool:
+    """Whether an edge of several is positive."""
+    return edges[0].positive or any(edge.positive for edge in edges)

@@ -7,79 +7,91 @@ from __future__ import annotations
 
 import numpy as np
 
+from cqa.answering.block import QueryBlock
+from cqa.answering.factor import Algebra, Factor, Keys, run_starts
+from cqa.answering.pattern import Edge
 from cqa.answering.semiring import Semiring, Values
-from cqa.answering.table import Factor, within
-from cqa.graphs.links import Links, Places, places
-from kb.arrays import Ids
+from cqa.graphs.links import Places
 
 # Sums of floating-point numbers that should be zero come out this small, relative to their parts.
 ROUNDING = 1e-12
 
 
 def unlinked(
-    links: Links, semiring: Semiring, factor: Factor, target: Ids, relations: list[int]
+    block: QueryBlock, algebra: Algebra, factor: Factor, target: Keys, edges: list[Edge]
 ) -> Factor:
-    """For each of the target entities the sum over the factor of what is not linked to it.
+    """For each of the target keys the sum over the factor of what is not linked to it.
 
-    An entity of the factor counts with the product of the complements of its links.
+    Both are of the same query. An entity of the factor counts with the product of the complements
+    of its links.
     """
-    size = len(factor.ids)
-    if size == 0:
-        return Factor(target[:0], None if semiring.plus is None else semiring.ones(0))
-    owners, sources, complements = _linked_pairs(links, semiring, factor, target, relations)
-    if semiring.plus is None:
-        keep = np.bincount(owners, minlength=len(target)) < size
+    semiring = algebra.semiring
+    if len(factor.keys) == 0:
+        return Factor(target[:0], None if algebra.plain else semiring.ones(0))
+    owners, sources, complements = _linked_pairs(block, algebra, factor, target, edges)
+    # Where the candidates of a target's query begin among those of all, and how many they are.
+    first = block.owners(target) * block.size
+    begins = factor.keys.searchsorted(first)
+    sizes = factor.keys.searchsorted(first + block.size) - begins
+    if algebra.plain:
+        keep = np.bincount(owners, minlength=len(target)) < sizes
         return Factor(target[keep])
-    values = factor.values if factor.values is not None else semiring.ones(size)
+    values = factor.values if factor.values is not None else semiring.ones(len(factor.keys))
+    queries = block.owners(factor.keys)
     if semiring.best is None:
-        found = _rest(semiring, values, owners, sources, complements, len(target))
+        totals = np.zeros(block.count, values.dtype)
+        runs = run_starts(queries)
+        totals[queries[runs]] = semiring.added(values, runs)
+        total = totals[block.owners(target)]
+        found = _rest(semiring, values, total, owners, sources, complements)
     else:
-        found = _best(semiring, values, owners, sources, complements, len(target))
+        found = _best(semiring, values, queries, begins, sizes, owners, sources, complements)
     keep = found != semiring.zero
     return Factor(target[keep], found[keep])
 
 
 def _linked_pairs(
-    links: Links, semiring: Semiring, factor: Factor, target: Ids, relations: list[int]
+    block: QueryBlock, algebra: Algebra, factor: Factor, target: Keys, edges: list[Edge]
 ) -> tuple[Places, Places, Values | None]:
     """The linked pairs as (place in target, place in factor), sorted, each once.
 
     The third column is the product of the complements of a pair's links, None when all are zero.
     """
+    semiring, complement = algebra.semiring, algebra.semiring.complement
+    wanted = Factor(target)
     owners, sources, found = [], [], []
-    for relation in relations:
-        begins, counts = links.spans(relation, factor.ids)
-        at = places(begins, counts)
-        tails = links.tails[at]
-        keep = within(target, tails, links.entity_count)
-        sources.append(np.repeat(np.arange(len(factor.ids)), counts)[keep])
-        owners.append(target.searchsorted(tails[keep]))
-        if semiring.complement is not None:
-            weights = semiring.weights(links, at[keep])
+    for edge in edges:
+        begins, counts = block.spans(factor.keys, edge)
+        tails, at = block.expanded(factor.keys, begins, counts)
+        places = wanted.find(tails)
+        keep = places >= 0
+        sources.append(np.repeat(np.arange(len(factor.keys)), counts)[keep])
+        owners.append(places[keep])
+        if complement is not None:
+            weights = algebra.weights(block.links, at[keep], edge)
             if weights is None:
                 weights = semiring.ones(int(keep.sum()))
-            found.append(semiring.complement(weights))
-    keys = np.concatenate(owners) * len(factor.ids) + np.concatenate(sources)
+            found.append(complement(weights))
+    keys = np.concatenate(owners) * len(factor.keys) + np.concatenate(sources)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    fresh = np.flatnonzero(np.diff(keys, prepend=-1))
+    fresh = run_starts(keys)
     complements = None
-    if semiring.complement is not None and len(keys):
+    if complement is not None and len(keys):
         complements = semiring.times.reduceat(np.concatenate(found)[order], fresh)
     keys = keys[fresh]
-    return keys // len(factor.ids), keys % len(factor.ids), complements
+    return keys // len(factor.keys), keys % len(factor.keys), complements
 
 
 def _rest(
-    semiring: Semiring, values: Values, owners: Places, sources: Places,
-    complements: Values | None, count: int,
+    semiring: Semiring, values: Values, total: Values, owners: Places, sources: Places,
+    complements: Values | None,
 ) -> Values:  # fmt: skip
     """Semirings that add: the whole sum less what the links take away."""
-    total = values.sum()
     taken = values[sources]
     if complements is not None:
         taken = taken - semiring.times(taken, complements)
-    lost = np.zeros(count, values.dtype)
+    lost = np.zeros(len(total), values.dtype)
     np.add.at(lost, owners, taken)
     found: Values = total - lost
     if found.dtype.kind == "f":
@@ -88,28 +100,29 @@ def _rest(
 
 
 def _best(
-    semiring: Semiring, values: Values, owners: Places, sources: Places,
-    complements: Values | None, count: int,
+    semiring: Semiring, values: Values, queries: Places, begins: Places, sizes: Places,
+    owners: Places, sources: Places, complements: Values | None,
 ) -> Values:  # fmt: skip
     """Semirings that pick: the best candidate without a link, or one with a weak link."""
     assert semiring.plus is not None
-    order = np.argsort(values if semiring.best == "least" else -values, kind="stable")
+    order = np.lexsort((values if semiring.best == "least" else -values, queries))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
-    # Behind the last candidate stands none at all.
-    ordered = np.append(values[order], np.array([semiring.zero], values.dtype))
-    first = np.zeros(count, np.int64)
+    first = np.zeros(len(begins), np.int64)
     if len(owners):
-        ranks = place[sources]
+        ranks = place[sources] - begins[owners]
         sorting = np.lexsort((ranks, owners))
         groups, ranks = owners[sorting], ranks[sorting]
-        begins = np.flatnonzero(np.diff(groups, prepend=-1))
-        sizes = np.diff(np.append(begins, len(groups)))
-        within_group = np.arange(len(groups)) - np.repeat(begins, sizes)
+        runs = run_starts(groups)
+        lengths = np.diff(np.append(runs, len(groups)))
+        within_group = np.arange(len(groups)) - np.repeat(runs, lengths)
         # The first rank that no link takes: where the sorted ranks leave 0, 1, 2, …
-        gap = np.where(ranks == within_group, np.repeat(sizes, sizes), within_group)
-        first[groups[begins]] = np.minimum.reduceat(gap, begins)
-    found: Values = ordered[first]
+        gap = np.where(ranks == within_group, np.repeat(lengths, lengths), within_group)
+        first[groups[runs]] = np.minimum.reduceat(gap, runs)
+    # Behind the last candidate stands none at all.
+    at = np.minimum(begins + first, len(order) - 1)
+    none = np.array(semiring.zero, values.dtype)
+    found: Values = np.where(first < sizes, values[order][at], none)
     if complements is not None:
         semiring.plus.at(found, owners, semiring.times(values[sources], complements))
     return found

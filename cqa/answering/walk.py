@@ -1,365 +1,186 @@
-"""The walk over a query: messages between variables where it is a tree, joins where it is not.
+"""The walk over the queries of a template: messages where they are trees, joins where not.
 
-For each conjunction: the constants give every variable a set of candidates. An existential
-variable with one neighbour sends that neighbour what it can be linked to and is gone; parallel
-edges are filters on the pairs of the two. What stays when nothing can be sent is one variable (the
-answers of a tree), or a core of several free variables and cycles, which `cqa.answering.core`
-joins. Nothing is ever as large as all pairs of entities: a factor is a sorted array of entities,
-with a value for each where the semiring has values.
+For each conjunction the constants give every variable a set of candidates, for all queries at once;
+`cqa.answering.search` sends messages between variables, and `cqa.answering.join` joins what is
+left. A single query is walked as a batch of one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
 import numpy as np
 
-from cqa.answering.core import join
-from cqa.answering.pattern import Edge, Pattern
-from cqa.answering.semiring import BOOLEAN, Semiring, Values
-from cqa.answering.table import Factor, Table, gathered, meet, summed, within
-from cqa.answering.unlinked import unlinked
-from cqa.graphs.links import Links, Places, places
-from cqa.query import Conjunction, Query, Variable
-from kb.arrays import Ids, Mask, contains
+from cqa.answering.block import Many, One, QueryBlock
+from cqa.answering.factor import Algebra, Factor, Keys, run_starts
+from cqa.answering.join import Matches, check_rows, concatenated, confined, join, summed
+from cqa.answering.pattern import Pattern, Patterns
+from cqa.answering.search import GivenRows, Search, TooManyRowsError
+from cqa.answering.semiring import BOOLEAN
+from cqa.answering.template import without_repeats
+from cqa.graphs.links import Links, Places
+
+CRISP = Algebra(BOOLEAN)
+# So many queries of a batch are walked at once: their arrays stay near the processor.
+AT_ONCE = 1024
+# The number of a single query, as an array.
+FIRST = np.zeros(1, np.int64)
+FIRST.setflags(write=False)
+
+Made = TypeVar("Made")
+
+
+def parted(
+    links: Links, numbers: Places, walk: Callable[[QueryBlock, int], Made]
+) -> Iterator[tuple[int, QueryBlock, Made]]:
+    """What a walk makes of queries, for as many at once as memory near the processor has room for.
+
+    ``numbers`` has a row for each query. ``walk`` gets a part of them as a block, whose queries are
+    numbered from 0, and the number of the first one; both are given beside what it made.
+    """
+    work = [(at, min(at + AT_ONCE, len(numbers))) for at in range(0, len(numbers), AT_ONCE)][::-1]
+    while work:
+        begin, end = work.pop()
+        block: QueryBlock
+        if end - begin == 1:
+            block = One(links, numbers[begin].tolist())
+        else:
+            block = Many(links, np.ascontiguousarray(numbers[begin:end].T))
+        try:
+            yield begin, block, walk(block, begin)
+        except TooManyRowsError:
+            middle = (begin + end) // 2
+            work += [(middle, end), (begin, middle)]
 
 
 class Walk:
-    """Answers queries on links, with the values of a semiring."""
+    """Walks the queries of a block, with the values of an algebra.
 
-    def __init__(self, links: Links, semiring: Semiring = BOOLEAN) -> None:
-        self.links, self.semiring = links, semiring
+    ``universe``: a variable that nothing binds is any entity; else QueryError is raised for it.
+    """
+
+    def __init__(self, block: QueryBlock, algebra: Algebra = CRISP, universe: bool = True) -> None:
+        self._block, self._algebra, self._universe = block, algebra, universe
         # Crisp negation only asks whether there is a match.
-        crisp = semiring.complement is None and semiring is not BOOLEAN
-        self.negated: Walk = Walk(links) if crisp else self
+        crisp = algebra.crisp and algebra is not CRISP
+        self._negated = Walk(block, CRISP, universe) if crisp else self
 
-    def evaluate(self, query: Query, given: Table | None = None) -> Table:
-        """The matches of a query: distinct sorted rows of its free variables with their values.
-
-        ``given``: rows of these variables to which the search is confined, without values.
-        """
-        parts = [self._solve(disjunct, query.free, given) for disjunct in query.disjuncts]
+    def answers(self, plan: Patterns, queries: Places) -> Matches:
+        """The answers of some queries: distinct sorted rows of the free variables."""
+        patterns = plan.patterns
+        if len(patterns) == 1 and not self._algebra.directed:
+            return self._answers(patterns[0], queries)
+        parts = [
+            self._answers(pattern, own)
+            for part in patterns
+            for pattern, own in self._without_repeats(part, queries)
+        ]
         if len(parts) == 1:
             return parts[0]
-        return gathered(self.semiring, query.free, parts, self.links.entity_count)
+        filled = [part for part in parts if len(part)]
+        if not filled:
+            return parts[0]
+        check_rows(sum(map(len, filled)), self._block.several)
+        return summed(self._algebra, concatenated(self._algebra, filled), self._block.size)
 
-    def nothing(self, variables: tuple[Variable, ...]) -> Table:
-        """The table without rows."""
-        return gathered(self.semiring, variables, [], self.links.entity_count)
+    def matched(self, plan: Patterns, given: GivenRows) -> Factor:
+        """Those of some rows of the free variables that are answers, by number, with values."""
+        if not len(given):
+            return Factor(given.owners)
+        queries = given.owners[run_starts(given.owners)]
+        algebra, parts = self._algebra, []
+        for part in plan.patterns:
+            for pattern, own in self._without_repeats(part, queries):
+                some, rows = given, None
+                if len(own) < len(queries):
+                    rows = np.flatnonzero(np.isin(given.owners, own))
+                    some = given.at(rows)
+                found = self._matched(pattern, own, some)
+                keys, values = found.rows()
+                parts.append((keys if rows is None else rows[keys], values))
+        if len(parts) == 1:
+            return algebra.summed(*parts[0], len(given))
+        if not algebra.plain:
+            parts = [(k, algebra.ones(len(k)) if v is None else v) for k, v in parts]
+        keys = np.concatenate([keys for keys, _ in parts])
+        values = None if algebra.plain else np.concatenate([v for _, v in parts if v is not None])
+        return algebra.summed(keys, values, len(given))
 
-    def universe(self) -> Factor:
-        """All entities."""
-        return Factor(np.arange(self.links.entity_count, dtype=np.int32))
-
-    def _solve(
-        self, conjunction: Conjunction, free: tuple[Variable, ...], given: Table | None
-    ) -> Table:
-        pattern = Pattern(conjunction, free)
-        domains: dict[Variable, Factor] = {}
-        if given is not None and len(given.variables) == 1:
-            domains[given.variables[0]] = Factor(given.columns[0])
-            given = None
-        scale = self._facts(pattern)
-        if scale is None:
-            return self.nothing(free)
-        for variable, rows in pattern.rows.items():
-            factor = self._candidates(rows, domains.get(variable))
-            if len(factor.ids) == 0:
-                return self.nothing(free)
-            domains[variable] = factor
-        search = Search(self, pattern, domains, free, scale)
-        fixed = set(free)
-        for part in pattern.ties:
-            fixed.update(part.free)
-        if not search.eliminate(fixed):
-            return self.nothing(free)
-        left = search.left
-        if given is None and len(left) == 1 and len(free) == 1 and not pattern.ties:
-            factor = search.narrowed(free[0]) or search.narrow(free[0], self.universe())
-            return search.scaled(Table(free, [factor.ids], factor.values))
-        if not left and not pattern.ties:
-            values = None if self.semiring.plus is None else self.semiring.ones(1)
-            return search.scaled(Table((), [], values, 1))
-        return search.scaled(join(search, given))
-
-    def _facts(self, pattern: Pattern) -> list[Values] | None:
-        """The values of the atoms without variables; None when one of them does not hold."""
-        found: list[Values] = []
-        for relation, head, tail, positive in pattern.facts:
-            ends = np.array([head], np.int32), np.array([tail], np.int32)
-            keep, values = self.linked((relation, positive), *ends)
-            if not keep[0]:
-                return None
-            if values is not None:
-                found.append(values)
-        return found
-
-    def _candidates(self, rows: list[tuple[int, int]], domain: Factor | None) -> Factor:
-        """The entities in all rows, and in the domain where there is one."""
-        links = self.links
-        if not self.semiring.weighted:
-            sets = [links.row(*row) for row in rows]
-            if domain is not None:
-                sets.append(domain.ids)
-            if len(sets) > 1:
-                sets.sort(key=len)
-            ids = sets[0]
-            for other in sets[1:]:
-                if len(ids) == 0:
-                    break
-                ids = ids[contains(other, ids)]
-            return Factor(ids)
-        for row in rows:
-            begin, end = links.place(*row)
-            weights = self.semiring.weights(links, slice(begin, end))
-            domain = meet(self.semiring, domain, Factor(links.tails[begin:end], weights))
-        assert domain is not None
-        return domain
-
-    def linked(self, edge: Edge, heads: Ids, tails: Ids) -> tuple[Mask, Values | None]:
-        """For each pair whether it satisfies the edge; the values of those that do."""
-        relation, positive = edge
-        at = self.links.find(relation, heads, tails)
-        there: Mask = at >= 0
-        if positive:
-            return there, self.semiring.weights(self.links, at[there])
-        complement = self.semiring.complement
-        if complement is None:
-            return ~there, None
-        return self.complemented(there, self.semiring.weights(self.links, at[there]))
-
-    def complemented(self, there: Mask, values: Values | None) -> tuple[Mask, Values | None]:
-        """For what is there with these values, and what is not: what its negation is."""
-        semiring = self.semiring
-        if semiring.complement is None:
-            return ~there, None
-        found = semiring.ones(len(there))
-        found[there] = semiring.complement(
-            semiring.ones(int(there.sum())) if values is None else values
-        )
-        keep: Mask = found != semiring.zero
-        return keep, found[keep]
-
-
-class Search:
-    """One conjunction at work: the candidates of its variables, and the variables that are left."""
-
-    def __init__(
-        self,
-        walk: Walk,
-        pattern: Pattern,
-        domains: dict[Variable, Factor],
-        free: tuple[Variable, ...],
-        scale: list[Values],
-    ) -> None:
-        self.walk, self.links, self.semiring = walk, walk.links, walk.semiring
-        self.pattern, self.domains, self.free = pattern, domains, free
-        self.left = list(pattern.variables)
-        self.edges = {v: dict(others) for v, others in pattern.edges.items()}
-        self._scale = scale
-
-    def scaled(self, table: Table) -> Table:
-        """The table with its values multiplied by those of the parts without free variables."""
-        if self.semiring.plus is None:
-            return table
-        if table.values is None:
-            table.values = self.semiring.ones(len(table))
-        for value in self._scale:
-            table.values = self.semiring.multiply(table.values, value)
-        return table
-
-    def eliminate(self, fixed: set[Variable]) -> bool:
-        """Send the messages of variables that are not fixed; whether there may be a match."""
-        while (variable := self._next_leaf(fixed)) is not None:
-            self.left.remove(variable)
-            factor = self.narrowed(variable)
-            if factor is None and self.pattern.filters(variable):
-                factor = self.narrow(variable, self.first(variable))
-            others = self.edges.pop(variable, {})
-            if others:
-                (other,) = others
-                del self.edges[other][variable]
-                target = self.domains.get(other)
-                if target is None and not any(positive for _, positive in others[other]):
-                    target = self._support(other)  # only a candidate can lack a link
-                sent = self._message(factor, target, others[other])
-                found = self.domains[other] = meet(self.semiring, target, sent)
-                if len(found.ids) == 0:
-                    return False
-                continue
-            if factor is None:
-                factor = self.narrow(variable, self.walk.universe())
-            if len(factor.ids) == 0:
-                return False
-            if self.semiring.plus is not None:
-                values = factor.values
-                if values is None:
-                    values = self.semiring.ones(len(factor.ids))
-                self._scale.append(self.semiring.added(values, np.zeros(1, np.int64)))
-        return True
-
-    def _next_leaf(self, fixed: set[Variable]) -> Variable | None:
-        """The variable with one neighbour at most whose message costs least."""
-        best, least = None, 0
-        everything = self.links.entity_count
-        for variable in self.left:
-            if variable in fixed:
-                continue
-            others = self.edges.get(variable, {})
-            if len(others) > 1:
-                continue
-            domain = self.domains.get(variable)
-            cost = everything if domain is None else len(domain.ids)
-            if others:
-                (other,) = others
-                if not any(positive for _, positive in others[other]):
-                    cost += 2 * everything  # later, when the neighbour has fewer candidates
-            if best is None or cost < least:
-                best, least = variable, cost
-        return best
-
-    def narrowed(self, variable: Variable) -> Factor | None:
-        """The candidates of a variable after its own filters; None when it has none yet."""
-        factor = self.domains.get(variable)
-        return None if factor is None else self.narrow(variable, factor)
-
-    def first(self, variable: Variable) -> Factor:
-        """The candidates of a variable, or else what the rarest of its relations can start from."""
-        if variable in self.domains:
-            return self.domains[variable]
-        starts = [
-            self.links.heads_of(relation)
-            for edges in self.edges.get(variable, {}).values()
-            for relation, positive in edges
-            if positive
-        ]
-        return Factor(min(starts, key=len)) if starts else self.walk.universe()
-
-    def _support(self, variable: Variable) -> Factor:
-        """What a variable without candidates can be, by the candidates of its neighbours."""
-        ids: Ids | None = None
-        for other, edges in self.edges.get(variable, {}).items():
-            domain = self.domains.get(other)
-            for relation, positive in edges:
-                if positive:
-                    found = self.links.heads_of(relation)
-                    if domain is not None:
-                        found = self.links.reached(relation ^ 1, domain.ids)
-                    ids = found if ids is None else ids[contains(found, ids)]
-        return self.walk.universe() if ids is None else Factor(ids)
-
-    def narrow(self, variable: Variable, factor: Factor) -> Factor:
-        """The factor after the variable's filters that need no other variable."""
-        pattern, walk = self.pattern, self.walk
-        if not pattern.filters(variable):
-            return factor
-        for relation, entity in pattern.barred.get(variable, ()):
-            begin, end = self.links.place(relation, entity)
-            row = self.links.tails[begin:end]
-            at = row.searchsorted(factor.ids)
-            at[at == len(row)] = 0
-            there = row[at] == factor.ids if len(row) else np.zeros(len(at), np.bool_)
-            weights = None
-            if self.semiring.complement is not None:
-                weights = self.semiring.weights(self.links, at[there] + begin)
-            factor = self._filtered(factor, *walk.complemented(there, weights))
-        for edge in pattern.loops.get(variable, ()):
-            factor = self._filtered(factor, *walk.linked(edge, factor.ids, factor.ids))
-        for part in pattern.apart.get(variable, ()):
-            if len(factor.ids) == 0:
-                break
-            found = walk.negated.evaluate(part, Table((variable,), [factor.ids]))
-            there = contains(found.columns[0], factor.ids)
-            factor = self._filtered(factor, *walk.complemented(there, found.values))
-        return factor
-
-    def _filtered(self, factor: Factor, keep: Mask, values: Values | None) -> Factor:
-        kept = factor.kept(keep)
-        return Factor(kept.ids, self.semiring.multiply(kept.values, values))
-
-    # --- messages -----------------------------------------------------------------------------
-
-    def _message(self, factor: Factor | None, target: Factor | None, edges: list[Edge]) -> Factor:
-        """What a variable with these candidates lets its neighbour be, with the sums over it."""
-        if not any(positive for _, positive in edges):
-            assert target is not None
-            return unlinked(
-                self.walk.links,
-                self.semiring,
-                factor or self.walk.universe(),
-                target.ids,
-                [relation for relation, _ in edges],
+    def _without_repeats(self, pattern: Pattern, queries: Places) -> list[tuple[Pattern, Places]]:
+        """The pattern without atoms that say the same twice, for the queries that have such."""
+        if not self._algebra.directed:
+            return [(pattern, queries)]
+        numbers = self._block.rows_of(queries)
+        return [
+            (
+                pattern
+                if part is pattern.conjunction
+                else Pattern(part, pattern.names[: len(pattern.free)]),
+                queries[own],
             )
-        if len(edges) == 1 and self.semiring.plus is None:
-            return Factor(self._reached(edges[0][0], factor, target))
-        _, tails, values = self._pairs(factor, target, edges)
-        return summed(self.semiring, tails, values, self.links.entity_count)
+            for part, own in without_repeats(pattern.conjunction, numbers)
+        ]
 
-    def _reached(self, relation: int, factor: Factor | None, target: Factor | None) -> Ids:
-        """Boolean projection by one relation, from the side that has fewer candidates."""
-        links = self.links
-        if factor is None and target is None:
-            return links.heads_of(relation ^ 1)
-        if target is None:
-            assert factor is not None
-            return links.reached(relation, factor.ids)
-        if factor is not None and len(factor.ids) <= 4 * len(target.ids):
-            return links.reached(relation, factor.ids)
-        begins, counts = links.spans(relation ^ 1, target.ids)
+    def _answers(self, pattern: Pattern, queries: Places) -> Matches:
+        block, algebra = self._block, self._algebra
+        if pattern.star and algebra.plain:
+            (variable,) = pattern.free
+            keys = self._star(pattern, variable, queries)
+            return Matches(block.owners(keys), {variable: keys})
+        search = self._searched(pattern, queries, None)
+        if search is None:
+            return Matches(queries[:0], dict.fromkeys(pattern.free, queries[:0]))
+        factor = self._only(search)
         if factor is None:
-            return target.ids[counts > 0]
-        hits = within(factor.ids, links.tails[places(begins, counts)], links.entity_count)
-        keep = np.zeros(len(target.ids), np.bool_)
-        keep[np.repeat(np.arange(len(keep)), counts)[hits]] = True
-        return target.ids[keep]
+            return join(search, None)
+        keys, values = factor.rows()
+        return Matches(block.owners(keys), dict.fromkeys(pattern.free, keys), values)
 
-    def _pairs(
-        self, factor: Factor | None, target: Factor | None, edges: list[Edge]
-    ) -> tuple[Ids, Ids, Values | None]:
-        """The linked pairs of two variables' candidates, with the values of links and factor.
+    def _star(self, pattern: Pattern, variable: int, queries: Places) -> Keys:
+        """What is in the rows of some constants and not in others: no search is needed."""
+        block = self._block
+        keys = block.candidates(pattern.rows[variable], queries)
+        for constant, edge in pattern.barred.get(variable, ()):
+            if len(keys):
+                keys = keys.compress(~block.among_row(constant, edge, keys))
+        return keys
 
-        The values of the target are left out.
-        """
-        links, semiring = self.links, self.semiring
-        options = [(edge, forward) for edge in edges if edge[1] for forward in (True, False)]
-        best: tuple[int, Edge, bool, Places, Places] | None = None
-        for edge, forward in options:
-            side = factor if forward else target
-            if side is None:
-                continue
-            begins, counts = links.spans(edge[0] if forward else edge[0] ^ 1, side.ids)
-            total = int(counts.sum())
-            if best is None or total < best[0]:
-                best = total, edge, forward, begins, counts
-        if best is None:
-            used = min((e for e in edges if e[1]), key=lambda e: links.size(e[0]))
-            heads, tails = links.pairs(used[0])
-            first = links.first_place(used[0])
-            values = semiring.weights(links, slice(first, first + len(tails)))
-            forward = True
-        else:
-            _, used, forward, begins, counts = best
-            side = factor if forward else target
-            assert side is not None
-            at = places(begins, counts)
-            near, far = np.repeat(side.ids, counts), links.tails[at]
-            heads, tails = (near, far) if forward else (far, near)
-            if forward or not semiring.weighted:
-                values = semiring.weights(links, at)
-            else:  # the place of the link in the other direction
-                values = semiring.weights(links, links.find(used[0], heads, tails))
-            if forward and side.values is not None:
-                values = semiring.multiply(values, np.repeat(side.values, counts))
-        opposite = target if forward else factor
-        if opposite is not None:
-            keep = within(opposite.ids, tails if forward else heads, links.entity_count)
-            heads, tails = heads[keep], tails[keep]
-            values = None if values is None else values[keep]
-            if not forward and opposite.values is not None:
-                values = semiring.multiply(
-                    values, opposite.values[opposite.ids.searchsorted(heads)]
-                )
-        for edge in edges:
-            if edge is not used:
-                keep, more = self.walk.linked(edge, heads, tails)
-                heads, tails = heads[keep], tails[keep]
-                values = semiring.multiply(None if values is None else values[keep], more)
-        return heads, tails, values
+    def _matched(self, pattern: Pattern, queries: Places, given: GivenRows) -> Factor:
+        search = self._searched(pattern, queries, given)
+        if search is None:
+            return Factor(queries[:0])
+        factor = self._only(search)
+        if factor is not None:
+            numbers = Factor(given.columns[0]).find(factor.keys)
+            return Factor(numbers, factor.values, factor.starts)
+        table = join(search, given)
+        assert table.numbers is not None
+        return self._algebra.summed(table.numbers, table.values, len(given))
+
+    def _searched(
+        self, pattern: Pattern, queries: Places, given: GivenRows | None
+    ) -> Search | None:
+        """A search whose messages are sent; None where it found that nothing matches."""
+        search = Search(
+            self._block, self._algebra, pattern, queries, self._negated.matched, self._universe
+        )
+        fixed = set(pattern.free)
+        for part in pattern.ties:
+            fixed.update(part.shared)
+        return search if search.begin(given) and search.eliminate(fixed) else None
+
+    def _only(self, search: Search) -> Factor | None:
+        """The answers where messages have left but one free variable; else None."""
+        free = search.pattern.free
+        if len(free) != 1 or len(search.left) != 1 or search.pattern.ties:
+            return None
+        search.first(free[0])
+        found = search.settle(free[0])
+        if search.scale is None:
+            return found
+        keys, values = found.rows()
+        owners = self._block.owners(keys)
+        table = Matches(owners, {free[0]: keys}, values)
+        table = confined(self._algebra, table, search.scale, owners)
+        return self._algebra.summed(table.columns[free[0]], table.values, self._block.bound)

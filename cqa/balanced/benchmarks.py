@@ -20,13 +20,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from cqa.answering.template import Grounded
 from cqa.balanced.blocks import Candidate, CandidateMaker, Settings, Task
 from cqa.balanced.fill import Filling, capped
 from cqa.balanced.journal import Journal
 from cqa.formats.json_lines import to_object
 from cqa.graphs.executor import executor_of
 from cqa.graphs.graph import Graph
-from cqa.hardness.batch import Grounded
 from cqa.sampling.most import LARGEST
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Sample, rows_without

@@ -13,14 +13,14 @@ from random import Random
 import numpy as np
 
 from cqa.answering.answer import unchecked
+from cqa.answering.template import Grounded, as_query, template_of
 from cqa.balanced.draw import Drawing
 from cqa.graphs.graph import Graph
 from cqa.graphs.links import Links
-from cqa.hardness.batch import Grounded, as_query, template_of
 from cqa.hardness.hardness import Hardness, masks_of
 from cqa.hardness.reductions import Reduction
 from cqa.hardness.report import ITSELF
-from cqa.query import Conjunction, Query, ground
+from cqa.query import Conjunction, Query
 from cqa.sampling.sample import rows_without
 from cqa.types.tree import Tree, nodes
 from kb.arrays import Ids
@@ -82,7 +82,7 @@ class Maker:
         most: int,
     ) -> None:  # fmt: skip
         self.template = template_of(shape)
-        self._query = as_query(self.template)
+        self._query = self.template.query
         self._drawing, self._hardness, self._most = drawing, hardness, most
         self._full, self._observed = graph.full(split), graph.observed(split)
         self.ways: dict[str, list[tuple[int, int]]] = {}
@@ -121,7 +121,7 @@ class Maker:
         numbers = self._drawing.draw(self._query, random, way)
         if numbers is None:
             return None
-        query = filled(self.template, numbers)
+        query = self.template.filled(numbers)
         candidate = Candidate(query, _NONE, {})
         if not task.relations.isdisjoint(candidate.relations) or not task.anchors.isdisjoint(
             candidate.anchors
@@ -141,23 +141,6 @@ class Maker:
 
 
 _NONE: Ids = np.empty((0, 1), np.int32)
-
-
-def filled(template: Grounded, numbers: dict[int, int]) -> Grounded:
-    """The template with the numbers of a graph."""
-    if isinstance(template, Tree):
-        relation = None if template.relation is None else numbers[int(template.relation)]
-        entity = None if template.entity is None else numbers[int(template.entity)]
-        operands = tuple(_filled(operand, numbers) for operand in template.operands)
-        return Tree(template.op, operands, relation, entity)
-    table: dict[int | str, int] = dict(numbers.items())
-    return ground(template, table, table)
-
-
-def _filled(tree: Tree, numbers: dict[int, int]) -> Tree:
-    found = filled(tree, numbers)
-    assert isinstance(found, Tree)
-    return found
 
 
 def meaningful(query: Query, links: Links, count: int) -> bool:

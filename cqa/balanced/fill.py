@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 
+from cqa.answering.template import Grounded
 from cqa.balanced.blocks import Candidate
-from cqa.hardness.batch import Grounded
 from cqa.sampling.options import SamplingError
 from cqa.types.tree import Tree, arrange
 

@@ -4,22 +4,26 @@ Relation 2r is forward and 2r + 1 its inverse, so that one layout serves both di
 of a relation stand side by side, sorted by head and then tail. A *row* is what one head has; the
 heads without links have no row. Four bytes for a link, four to eight for a row, and one byte for
 the mark of the link's split: memory near the data's own size, and every array can be a mapped file.
+
+Where a method takes a relation, it takes an array of relations as well, one for each head: so many
+queries are looked up at once. The tables behind both are made when they are first asked for.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from kb.arrays import EMPTY, Ids, Mask, unique_below, view
+from kb.arrays import EMPTY, Ids, Mask, bit_counts, unique_below, view
 
 Places: TypeAlias = npt.NDArray[np.int64]
 Numbers: TypeAlias = npt.NDArray[Any]
 
-# Quick look-ups of a relation are made when it is first asked for, until they take this much.
+# Quick look-ups are made when they are first asked for, until they take this much.
 CACHE_BYTES = 64 << 20
 # A relation gets a pointer for every entity only while that is at most this many for a link.
 SPARSEST = 64
@@ -50,6 +54,7 @@ class Links:
         self._room = [CACHE_BYTES]  # shared by all that share the look-ups
         self._pointers: dict[int, tuple[Numbers, Numbers, memoryview] | None] = {}
         self._keys: dict[int, Places | None] = {}
+        self._tables: dict[str, Any] = {}
 
     @property
     def relation_count(self) -> int:
@@ -67,6 +72,7 @@ class Links:
             self.entity_count, self.rows, self.heads, self.starts, self.tails, self.marks, weights
         )
         found._pointers, found._keys, found._room = self._pointers, self._keys, self._room
+        found._tables = self._tables
         return found
 
     def size(self, relation: int) -> int:
@@ -94,8 +100,10 @@ class Links:
             return 0, 0
         return self._starts[at], self._starts[at + 1]
 
-    def spans(self, relation: int, heads: Ids) -> tuple[Numbers, Numbers]:
+    def spans(self, relation: int | Places, heads: Numbers) -> tuple[Numbers, Numbers]:
         """For each head where its row begins and how many tails it has."""
+        if isinstance(relation, np.ndarray):
+            return self.spans_of(*self.find_rows(relation * self.entity_count + heads))
         pointers = self._pointers_of(relation)
         if pointers is not None:
             begins = pointers[0][heads]
@@ -122,8 +130,10 @@ class Links:
         """For each pair of a head and a tail whether the link is there."""
         return self.find(relation, heads, tails) >= 0
 
-    def find(self, relation: int, heads: Ids, tails: Ids) -> Places:
+    def find(self, relation: int | Places, heads: Numbers, tails: Numbers) -> Places:
         """For each pair of a head and a tail the link's place in ``tails``, or -1."""
+        if isinstance(relation, np.ndarray):
+            return self.find_links(relation * self.entity_count + heads, tails)
         keys = self._keys_of(relation)
         if keys is None:
             return self._searched(relation, heads, tails)
@@ -150,21 +160,124 @@ class Links:
         """Where the links of a relation begin in ``tails``."""
         return int(self._starts[self._rows[relation]])
 
+    # --- many relations at once -----------------------------------------------------------------
+
+    def find_rows(self, keys: Places) -> tuple[Mask, Places]:
+        """For each key, relation * entities + head, whether it has a row, and which.
+
+        Where there is none the number is that of the next row, which may be one too large.
+        """
+        table = self._table("rows", self._row_table_bytes, self._make_row_table)
+        if table is not None:
+            return table.find(keys)  # type: ignore[no-any-return]
+        own = self._table("row keys", lambda: 0, self._make_row_keys)
+        at = own.searchsorted(keys)
+        if not len(own):
+            return np.zeros(len(keys), np.bool_), at
+        return own.take(at, mode="clip") == keys, at
+
+    def spans_of(self, there: Mask, rows: Places) -> tuple[Numbers, Numbers]:
+        """What `find_rows` found as where the rows begin and how many tails they have."""
+        if not len(self.heads):
+            return np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
+        begins = self.starts.take(rows)
+        counts = self.starts.take(rows + 1, mode="clip")
+        counts -= begins
+        counts *= there
+        return begins, counts
+
+    def find_links(self, keys: Places, tails: Numbers) -> Places:
+        """For each key of a row, relation * entities + head, and tail its place, or -1."""
+        own = self._table("keys", lambda: 8 * len(self.tails), self._make_link_keys)
+        if own is None:
+            return self._halved(*self.spans_of(*self.find_rows(keys)), tails)
+        wanted = keys * self.entity_count
+        wanted += tails
+        at: Places = own.searchsorted(wanted)
+        return np.where(own.take(at, mode="clip") == wanted, at, -1) if len(own) else at - 1
+
+    def has_links(self, keys: Places, tails: Numbers) -> Mask:
+        """For each key of a row, relation * entities + head, and tail whether the link is there."""
+        own = self._table("keys", lambda: 8 * len(self.tails), self._make_link_keys)
+        if own is None or not len(own):
+            return self.find_links(keys, tails) >= 0
+        wanted = keys * self.entity_count
+        wanted += tails
+        found: Mask = own.take(own.searchsorted(wanted), mode="clip") == wanted
+        return found
+
+    @property
+    def rows_of_tails(self) -> Ids | None:
+        """For each link the number of its tail's row by the inverse relation.
+
+        None where the table would take too much memory.
+        """
+        found: Ids | None = self._table(
+            "ends", lambda: 4 * len(self.tails), self._make_rows_of_tails
+        )
+        return found
+
+    def _table(self, name: str, size: Callable[[], int], make: Callable[[], Any]) -> Any:
+        """A table that is made when it is first asked for; None where it has no room."""
+        try:
+            return self._tables[name]
+        except KeyError:
+            taken = size()
+            if taken <= self._room[0]:
+                self._room[0] -= taken
+                self._tables[name] = make()
+            else:
+                self._tables[name] = None
+            return self._tables[name]
+
+    def _make_row_keys(self) -> Places:
+        relations = np.repeat(np.arange(self.relation_count), np.diff(self.rows))
+        relations *= self.entity_count
+        relations += self.heads
+        return relations
+
+    def _row_table_bytes(self) -> int:
+        return self.relation_count * self.entity_count * 16 // 64
+
+    def _make_row_table(self) -> _Ranks:
+        return _Ranks(self._make_row_keys(), self.relation_count * self.entity_count)
+
+    def _make_link_keys(self) -> Places:
+        keys = np.repeat(self._make_row_keys(), np.diff(self.starts))
+        keys *= self.entity_count
+        keys += self.tails
+        return keys
+
+    def _make_rows_of_tails(self) -> Ids:
+        found = np.empty(len(self.tails), np.int32)
+        for relation in range(self.relation_count):
+            begin, end = self.first_place(relation), self.first_place(relation + 1)
+            inverse = self.heads_of(relation ^ 1)
+            found[begin:end] = inverse.searchsorted(self.tails[begin:end])
+            found[begin:end] += self._rows[relation ^ 1]
+        return found
+
     def _searched(self, relation: int, heads: Ids, tails: Ids) -> Places:
-        """`find` by halving every row at once, without a table of keys."""
-        begins, counts = self.spans(relation, heads)
+        """`find` without a table of keys."""
+        return self._halved(*self.spans(relation, heads), tails)
+
+    def _halved(self, begins: Numbers, counts: Numbers, tails: Numbers) -> Places:
+        """The places of tails in rows, or -1: all rows are halved at once."""
         low = begins.astype(np.int64)
-        end = low + counts
-        high = end.copy()
-        while (active := low < high).any():
-            middle = (low + high) >> 1
-            below = np.zeros(len(low), np.bool_)
-            below[active] = self.tails[middle[active]] < tails[active]
-            low = np.where(active & below, middle + 1, low)
-            high = np.where(active & ~below, middle, high)
-        found = low < end
-        found[found] = self.tails[low[found]] == tails[found]
-        return np.where(found, low, -1)
+        high = low + counts
+        end = high.copy()
+        active: Places = np.flatnonzero(low < high)
+        while len(active):
+            middle = (low[active] + high[active]) >> 1
+            below = self.tails[middle] < tails[active]
+            low[active[below]] = middle[below] + 1
+            high[active[~below]] = middle[~below]
+            active = active[low[active] < high[active]]
+        found = np.flatnonzero(low < end)
+        found = found[self.tails[low[found]] == tails[found]]
+        result = np.full(len(low), -1, np.int64)
+        result[found] = low[found]
+        return result
 
     def _pointers_of(self, relation: int) -> tuple[Numbers, Numbers, memoryview] | None:
         try:
@@ -202,6 +315,33 @@ class Links:
         keys *= self.entity_count
         keys += tails
         return keys
+
+
+class _Ranks:
+    """Finds the places of numbers among sorted distinct ones: a bit for each, and counts of bits.
+
+    Numbers that stand close together are looked up in the same few words.
+    """
+
+    def __init__(self, keys: Places, bound: int) -> None:
+        words = self._words = np.zeros((bound >> 6) + 1, np.uint64)
+        bits = np.left_shift(np.uint64(1), (keys & 63).astype(np.uint64))
+        at = keys >> 6
+        first = np.flatnonzero(np.diff(at, prepend=-1))
+        if len(first):
+            words[at[first]] = np.bitwise_or.reduceat(bits, first)
+        self._up_to = np.cumsum(bit_counts(words), dtype=np.int64)
+
+    def find(self, keys: Places) -> tuple[Mask, Places]:
+        at = keys >> 6
+        # The key's own bit comes first, then those above it.
+        words = self._words.take(at)
+        words >>= (keys & 63).view(np.uint64)
+        rows: Places = self._up_to.take(at)
+        rows -= bit_counts(words)
+        words &= np.uint64(1)
+        there: Mask = words.astype(np.bool_)
+        return there, rows
 
 
 def places(begins: Numbers, counts: Numbers) -> Places:

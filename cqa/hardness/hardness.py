@@ -7,9 +7,10 @@ to: none is trivial, all is full inference. Negated parts are evaluated on the f
 counted; a form that turns a negation inside a negation into a positive part (DNF) has one link more
 to count.
 
-The walk is made for many queries of one type at once (`cqa.hardness.walk`): 70,000 queries of
-NELL995 with a million answers take two seconds. `cqa.answering.semiring.FEWEST_MISSING` counts the
-missing links of one query's answers, without telling which.
+The walk is that of `cqa.answering.walk`, for many queries of one type at once and with the masks
+of `cqa.hardness.masks` as values: 70,000 queries of NELL995 with a million answers take two
+seconds. `cqa.answering.semiring.FEWEST_MISSING` counts the missing links of one query's answers,
+without telling which.
 
 Corrected mode takes the disjuncts of a union one by one. ``compat="paper"`` does as the published
 program: every branch of a union has to hold, a branch that is known makes the union known, and an
@@ -26,21 +27,25 @@ from functools import lru_cache, reduce
 
 import numpy as np
 
-from cqa.errors import QueryError
-from cqa.graphs.graph import Graph
-from cqa.graphs.links import Places
-from cqa.hardness.batch import (
+from cqa.answering.block import QueryBlock
+from cqa.answering.pattern import Patterns
+from cqa.answering.search import GivenRows
+from cqa.answering.semiring import Values
+from cqa.answering.template import (
     Batch,
     Grounded,
+    Template,
     as_query,
     batches,
-    intersected,
     template_of,
     without_repeats,
 )
-from cqa.hardness.links import PricedLinks
+from cqa.answering.walk import Walk, parted
+from cqa.errors import QueryError
+from cqa.graphs.graph import Graph
+from cqa.graphs.links import Links, Places
+from cqa.hardness.masks import MAX_ATOMS, MissingLinks
 from cqa.hardness.reductions import TRIVIAL, Reduction, own_name, shown_name, spelled
-from cqa.hardness.walk import matches
 from cqa.notation.trees import from_tree
 from cqa.query import (
     Atom,
@@ -125,7 +130,7 @@ class Hardness:
     def __init__(self, graph: Graph, split: str = "test", compat: str | None = None) -> None:
         if compat not in COMPATS:
             raise QueryError(f"there is no compat {compat!r}; give 'paper' or leave it out")
-        self._links = PricedLinks(graph, split)
+        self._links = graph.priced(split)
         self._compat = compat
 
     def label(self, queries: Sequence[Grounded], answers: Sequence[Answers]) -> Labels:
@@ -142,12 +147,13 @@ class Hardness:
         types = [""] * len(queries)
         skipped: list[int] = []
         for batch in batches(queries):
-            name = _own_name(batch.template)
-            width = 1 if isinstance(batch.template, Tree) else len(batch.template.free)
+            form = batch.template.form
+            name = _own_name(form)
+            width = len(batch.template.query.free)
             rows = [self._rows(answers[at], width, at) for at in batch.own]
             owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
             self._check(batch)
-            if self._compat == "paper" and _is_skipped(batch.template):
+            if self._compat == "paper" and _is_skipped(form):
                 skipped += batch.own
                 for at, own in zip(batch.own, rows, strict=True):
                     codes[at], types[at] = np.full(len(own), NO_ANSWER), name
@@ -167,16 +173,16 @@ class Hardness:
             rows = rows.reshape(-1, width)
         if rows.ndim != 2 or rows.shape[1] != width:
             raise QueryError(f"query {at + 1}: an answer has {width} numbers, as it has variables")
-        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < self._links.size:
+        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < self._links.entity_count:
             raise QueryError(
                 f"query {at + 1}: an answer is no entity; the graph has the numbers 0 to"
-                f" {self._links.size - 1}"
+                f" {self._links.entity_count - 1}"
             )
         return rows
 
     def _check(self, batch: Batch) -> None:
         """Raise QueryError for a number that the graph does not have, and for an ill form."""
-        template = as_query(batch.template)
+        template = batch.template.query
         check_form(template)
         for column, what, bound in _columns(template, self._links):
             values = batch.numbers[:, column]
@@ -194,13 +200,13 @@ class Hardness:
         """The number of what each row of answers reduces to."""
         found: list[tuple[Places, Places]] = []  # rows, numbers in ``seen``
         seen: list[Reduction] = []
-        for conjunction, free, reduction in _ways(batch.template, name, self._compat):
+        for conjunction, free, reduction in _ways(batch.template.form, name, self._compat):
             for part, own in without_repeats(conjunction, batch.numbers):
                 place = np.full(len(batch.numbers), -1, np.int64)
                 place[own] = np.arange(len(own))
                 mine = np.flatnonzero(place[owners] >= 0)
                 columns = [rows[mine, column] for column in range(rows.shape[1])]
-                at, masks = matches(
+                at, masks = _matches(
                     self._links, part, free, batch.numbers[own], place[owners[mine]], columns
                 )
                 different, which = np.unique(masks, return_inverse=True)
@@ -220,14 +226,59 @@ class Hardness:
         return table[best]
 
 
-def masks_of(template: Grounded, compat: str | None = None) -> Iterator[tuple[int, int, Reduction]]:
+def _matches(
+    links: Links,
+    conjunction: Conjunction,
+    free: tuple[Variable, ...],
+    numbers: Places,
+    owners: Places,
+    answers: Sequence[Places],
+) -> tuple[Places, Values]:
+    """For each answer that a conjunction has: the masks of its matches with fewest missing links.
+
+    The relations and constants of ``conjunction`` are columns of ``numbers``, which has a row for
+    each query. Row i of ``answers`` (an array for each free variable) is to be an answer of query
+    ``owners[i]``, in ascending order. Gives numbers of rows with a mask each; bit j stands for the
+    j-th positive atom. Rows without a match are left out. Raises QueryError for more matches than
+    can be held.
+    """
+    if sum(atom.positive for atom in conjunction.atoms) > MAX_ATOMS:
+        raise QueryError(f"hardness is told of queries of up to {MAX_ATOMS} positive atoms")
+    plan = Patterns(Query(free, (conjunction,)))
+    algebra = MissingLinks(plan.patterns[0].width)
+
+    def walked(block: QueryBlock, begin: int) -> tuple[Places, Values]:
+        first, last = owners.searchsorted([begin, begin + block.count])
+        own = owners[first:last] - begin
+        columns = [block.keyed(own, column[first:last]) for column in answers]
+        which = np.arange(last - first)
+        if len(columns) == 1:
+            # Of one variable the rows have to be sorted, each once.
+            columns[0], which = np.unique(columns[0], return_inverse=True)
+            own = block.owners(columns[0])
+        found = Walk(block, algebra, universe=False).matched(plan, GivenRows(own, columns))
+        at = found.find(which.reshape(-1))
+        rows = np.flatnonzero(at >= 0)
+        again, masks = found.spread(at[rows])
+        rows = rows if again is None else rows[again]
+        return rows + first, algebra.ones(len(rows)) if masks is None else masks
+
+    parts = [made for *_, made in parted(links, numbers, walked)]
+    if not parts:
+        return np.empty(0, np.int64), algebra.ones(0)
+    rows, masks = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    return rows, masks
+
+
+def masks_of(template: Template, compat: str | None = None) -> Iterator[tuple[int, int, Reduction]]:
     """For each disjunct and each set of missing links, less the empty one, what it spells.
 
-    Bit j of a mask is the j-th positive atom of the disjunct. ``template`` is a query whose
-    relations and constants are distinct numbers (`cqa.hardness.batch.template_of`). Raises
-    QueryError for a disjunct of more than `MOST_LISTED` positive atoms.
+    Bit j of a mask is the j-th positive atom of the disjunct. Raises QueryError for a disjunct of
+    more than `MOST_LISTED` positive atoms.
     """
-    for at, (part, _, reduction) in enumerate(_ways(template, _own_name(template), compat)):
+    for at, (part, _, reduction) in enumerate(
+        _ways(template.form, _own_name(template.form), compat)
+    ):
         count = sum(atom.positive for atom in part.atoms)
         if count > MOST_LISTED:
             raise QueryError(
@@ -257,6 +308,20 @@ def _is_skipped(template: Grounded) -> bool:
         return False
     tree = intersected(template) if operators(template) & set("uU") else template
     return len(from_tree(tree).disjuncts) > 1
+
+
+def intersected(tree: Tree) -> Tree:
+    """The tree with each union that no complement covers made an intersection.
+
+    So the published program for the hardness of queries looks at unions.
+    """
+    if tree.op == "n":
+        return tree
+    operands = list(tree.operands)
+    kept = 1 if tree.op in "dD" else len(operands)
+    operands[:kept] = [intersected(operand) for operand in operands[:kept]]
+    op = {"u": "i", "U": "I"}.get(tree.op, tree.op)
+    return Tree(op, tuple(operands), tree.relation, tree.entity)
 
 
 _Way = tuple[Conjunction, tuple[Variable, ...], Callable[[Conjunction, int], Reduction]]
@@ -337,11 +402,11 @@ def _own_name(template: Grounded) -> str:
     return own_name(template)
 
 
-def _columns(query: Query, links: PricedLinks) -> Iterator[tuple[int, str, int]]:
+def _columns(query: Query, links: Links) -> Iterator[tuple[int, str, int]]:
     """The columns of a template, what they hold, and the number that is too large there."""
     for atom in atoms(query):
         assert isinstance(atom.relation, int)
         yield atom.relation, "relation", links.relation_count
         for constant in constants_of(atom):
             assert isinstance(constant.entity, int)
-            yield constant.entity, "entity", links.size
+            yield constant.entity, "entity", links.entity_count

@@ -8,154 +8,101 @@ cannot be the best later on.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-
 import numpy as np
-import numpy.typing as npt
 
-from cqa.graphs.links import Places, places
-
-Masks = npt.NDArray[np.int64]
+from cqa.answering.factor import Algebra, Factor, Keys, ascending, distinct, run_starts
+from cqa.answering.pattern import Edge
+from cqa.answering.semiring import FEWEST_MISSING, Values
+from cqa.graphs.links import Links, Places
+from kb.arrays import bit_counts
 
 # A conjunction of more positive atoms is refused: a mask has a bit for each.
 MAX_ATOMS = 40
 
 
-@dataclass(slots=True)
-class Factor:
-    """Sorted distinct keys with a set of masks each.
+class MissingLinks(Algebra):
+    """The sets of masks of a conjunction, on `cqa.graphs.graph.Graph.priced`.
 
-    The masks of key number i stand in ``masks[starts[i]:starts[i + 1]]``; ``masks`` None: the empty
-    mask alone for every key, ``starts`` None: one mask for every key.
+    The bits of a mask are those of the edges (`cqa.answering.pattern.Edge`) whose links a match
+    lacks; ``width`` is the number of edges that have one. No value stands for the empty mask alone.
     """
 
-    keys: Places
-    masks: Masks | None = None
-    starts: Places | None = None
+    def __init__(self, width: int) -> None:
+        super().__init__(FEWEST_MISSING)
+        self._width = width
+        # A link is missing in both directions, and repeated atoms are looked for beforehand.
+        self.directed = False
+        self.sums_unlinked = False
 
-    def kept(self, keep: npt.NDArray[np.bool_]) -> Factor:
-        """The factor at the keys of a flag array."""
-        if self.masks is None:
-            return Factor(self.keys[keep])
-        if self.starts is None:
-            return Factor(self.keys[keep], self.masks[keep])
-        counts = np.diff(self.starts)[keep]
-        at = places(self.starts[:-1][keep], counts)
-        return Factor(self.keys[keep], self.masks[at], np.append(0, np.cumsum(counts)))
+    def ones(self, count: int) -> Values:
+        """That many empty masks."""
+        return np.zeros(count, np.int64)
 
-    def spread(self, at: Places) -> tuple[Places | None, Masks | None]:
-        """The masks of the keys at some places, and for each mask which of the places it is of.
+    def weights(self, links: Links, at: Places | slice, edge: Edge) -> Values | None:
+        """The masks of links by their places."""
+        assert links.weights is not None
+        found: Values = links.weights[at] * np.int64(edge.bit)
+        return found
 
-        The first is None where each place has one mask, the second where each has the empty one.
-        """
-        if self.masks is None:
-            return None, None
-        if self.starts is None:
-            return None, self.masks[at]
-        begins = self.starts[at]
-        counts = self.starts[at + 1] - begins
-        return np.repeat(np.arange(len(at)), counts), self.masks[places(begins, counts)]
+    def times(self, left: Values | None, right: Values | None) -> Values | None:
+        """The masks joined one by one."""
+        if left is None or right is None:
+            return right if left is None else left
+        return left | right
 
-    def find(self, keys: Places) -> Places:
-        """For each key its place, or -1."""
-        if not len(self.keys):
-            return np.full(len(keys), -1, np.int64)
-        at = self.keys.searchsorted(keys)
-        at[at == len(self.keys)] = 0
-        at[self.keys[at] != keys] = -1
-        return at
+    def summed(self, keys: Keys, values: Values | None, bound: int) -> Factor:
+        """The keys with the masks that have the fewest bits."""
+        if values is None or not len(keys):
+            return Factor(distinct(keys, bound))
+        width, dtype = self._width, keys.dtype
+        keys, masks, pops = keys.astype(np.int64, copy=False), values, bit_counts(values)
+        shift = max(1, int(width).bit_length())
+        if int(keys[-1] if ascending(keys) else keys.max()) >> (62 - width - shift) == 0:
+            packed = keys << shift
+            packed |= pops
+            packed <<= width
+            packed |= masks
+            packed = distinct(packed, 1 << 62)
+            masks = packed & ((1 << width) - 1)
+            packed >>= width
+            pops = packed & ((1 << shift) - 1)
+            keys = packed >> shift
+        else:
+            order = np.lexsort((masks, pops, keys))
+            keys, masks, pops = keys[order], masks[order], pops[order]
+            fresh = np.ones(len(keys), np.bool_)
+            fresh[1:] = (keys[1:] != keys[:-1]) | (masks[1:] != masks[:-1])
+            keys, masks, pops = keys[fresh], masks[fresh], pops[fresh]
+        begins = run_starts(keys)
+        if len(begins) == len(keys):
+            return Factor(keys.astype(dtype, copy=False), masks)
+        counts = np.diff(np.append(begins, len(keys)))
+        keep = pops == np.repeat(pops[begins], counts)
+        keys, masks = keys[keep], masks[keep]
+        starts = run_starts(keys)
+        keys = keys.astype(dtype, copy=False)
+        if len(starts) == len(keys):
+            return Factor(keys, masks)
+        return Factor(keys[starts], masks, np.append(starts, len(keys)))
 
-    def rows(self) -> tuple[Places, Masks]:
-        """Keys and masks, a row for each mask."""
-        if self.masks is None:
-            return self.keys, np.zeros(len(self.keys), np.int64)
-        if self.starts is None:
-            return self.keys, self.masks
-        return np.repeat(self.keys, np.diff(self.starts)), self.masks
-
-
-def factor(keys: Places, masks: Masks | None, width: int) -> Factor:
-    """The sum of rows of a key and a mask of so many bits (None: all empty)."""
-    if masks is None or not len(keys):
-        return Factor(_distinct(np.sort(keys)))
-    pops = bit_counts(masks)
-    shift = max(1, int(width).bit_length())
-    if int(keys[-1] if _ascending(keys) else keys.max()) >> (62 - width - shift) == 0:
-        packed = keys << shift
-        packed |= pops
-        packed <<= width
-        packed |= masks
-        if not _ascending(packed):
-            packed.sort()
-        packed = _distinct(packed)
-        masks = packed & ((1 << width) - 1)
-        packed >>= width
-        pops = packed & ((1 << shift) - 1)
-        keys = packed >> shift
-    else:
-        order = np.lexsort((masks, pops, keys))
-        keys, masks, pops = keys[order], masks[order], pops[order]
-        fresh = np.ones(len(keys), np.bool_)
-        fresh[1:] = (keys[1:] != keys[:-1]) | (masks[1:] != masks[:-1])
-        keys, masks, pops = keys[fresh], masks[fresh], pops[fresh]
-    first = np.ones(len(keys), np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    begins = np.flatnonzero(first)
-    if len(begins) == len(keys):
-        return Factor(keys, masks)
-    counts = np.diff(np.append(begins, len(keys)))
-    keep = pops == np.repeat(pops[begins], counts)
-    keys, masks, first = keys[keep], masks[keep], first[keep]
-    starts = np.flatnonzero(first)
-    if len(starts) == len(keys):
-        return Factor(keys, masks)
-    return Factor(keys[starts], masks, np.append(starts, len(keys)))
-
-
-def meet(left: Factor, right: Factor, width: int) -> Factor:
-    """The keys of both; each has the product of its two sets."""
-    if left.masks is None:
-        left, right = right, left
-    at = right.find(left.keys)
-    both = at >= 0
-    if right.masks is None:
-        return left.kept(both)
-    left, at = left.kept(both), at[both]
-    if left.starts is None and right.starts is None:
-        assert left.masks is not None
-        return Factor(left.keys, left.masks | right.masks[at])
-    keys, masks = left.rows()
-    if left.starts is not None:
-        at = np.repeat(at, np.diff(left.starts))
-    rows, others = right.spread(at)
-    assert others is not None
-    if rows is not None:
-        keys, masks = keys[rows], masks[rows]
-    return factor(keys, masks | others, width)
-
-
-def bit_counts(masks: Masks) -> Masks:
-    """The number of bits of each mask."""
-    table = _table()
-    found: Masks = table[masks & 0xFFFF]
-    rest = masks >> 16
-    while rest.any():
-        found = found + table[rest & 0xFFFF]
-        rest = rest >> 16
-    return found
-
-
-@lru_cache(maxsize=1)
-def _table() -> Masks:
-    return np.array([number.bit_count() for number in range(1 << 16)], np.int64)
-
-
-def _ascending(keys: Places) -> bool:
-    return bool((keys[1:] >= keys[:-1]).all())
-
-
-def _distinct(ordered: Places) -> Places:
-    keep = np.ones(len(ordered), np.bool_)
-    np.not_equal(ordered[1:], ordered[:-1], out=keep[1:])
-    return ordered[keep]
+    def meet(self, left: Factor | None, right: Factor) -> Factor:
+        """The keys of both; each has the product of its two sets."""
+        if left is None:
+            return right
+        if left.values is None:
+            left, right = right, left
+        at = right.find(left.keys)
+        both = at >= 0
+        left, at = left.kept(both), at[both]
+        if right.values is None:
+            return left
+        if left.starts is None and right.starts is None:
+            return Factor(left.keys, self.times(left.values, right.values[at]))
+        keys, masks = left.rows()
+        if left.starts is not None:
+            at = np.repeat(at, np.diff(left.starts))
+        again, others = right.spread(at)
+        if again is not None:
+            keys = keys[again]
+            masks = None if masks is None else masks[again]
+        return self.summed(keys, self.times(masks, others), 1 << 62)

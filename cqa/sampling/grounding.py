@@ -6,11 +6,9 @@ from random import Random
 
 import numpy as np
 
-from cqa.answering.answer import unchecked
-from cqa.answering.semiring import BOOLEAN
-from cqa.answering.table import Table, gathered
-from cqa.answering.walk import Walk
+from cqa.answering.answer import answers_among, unchecked
 from cqa.query import Conjunction, Constant, Query, Term, Variable
+from cqa.sampling.sample import sorted_rows
 from cqa.sampling.source import Source
 from cqa.sampling.steps import Step, Steps, replaced
 from kb.arrays import Ids, contains
@@ -277,11 +275,9 @@ class Ground:
             heads, tails = heads[rows], tails[rows]
         if len(heads) == 0:
             return []
-        given = Table((head, tail), [heads, tails])
-        given = gathered(BOOLEAN, given.variables, [given], source.full.entity_count)
+        given = sorted_rows(np.stack([heads, tails], axis=1))
         query = Query((head, tail), (self._part(),))
-        table = Walk(source.full).evaluate(query, given)
-        found = list(zip(table.column(head).tolist(), table.column(tail).tolist(), strict=True))
+        found = [(h, t) for h, t in answers_among(query, source.full, given).tolist()]
         random.shuffle(found)
         known = self._places[head], self._places[tail]
         return [pair for pair in found if pair != known] + [p for p in found if p == known]

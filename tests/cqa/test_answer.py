@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import cqa.answering.core
-import cqa.answering.table
+import cqa.answering.join
 import cqa.graphs.links
 from cqa.answering.answer import answers, count_matches, evaluate
 from cqa.answering.semiring import (
@@ -150,7 +149,7 @@ def test_normal_forms_have_the_same_answers(form: str) -> None:
 
 def test_small_blocks_and_no_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cut into pieces of three rows, without pointers and keys: the same answers."""
-    monkeypatch.setattr(cqa.answering.core, "BLOCK", 3)
+    monkeypatch.setattr(cqa.answering.join, "BLOCK", 3)
     monkeypatch.setattr(cqa.graphs.links, "CACHE_BYTES", 0)
     for seed in range(400):
         random = Random(seed)
@@ -338,7 +337,7 @@ def test_scores_that_are_refused() -> None:
 
 
 def test_a_product_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cqa.answering.core, "MAX_ROWS", 5)
+    monkeypatch.setattr(cqa.answering.join, "MAX_ROWS", 5)
     apart = one(Atom(1, c(3), F), Atom(1, c(3), G), free=(F, G))
     with pytest.raises(QueryError, match="a product of 3 and 3 matches"):
         answers(apart, SMALL.full("train"))

@@ -14,10 +14,9 @@ import pytest
 
 from cqa.answering.answer import evaluate
 from cqa.answering.semiring import FEWEST_MISSING
-from cqa.balanced.blocks import filled
+from cqa.answering.template import as_query, template_of
 from cqa.errors import QueryError
 from cqa.graphs.graph import Graph, from_triples
-from cqa.hardness.batch import as_query, template_of
 from cqa.hardness.hardness import Hardness, reducible
 from cqa.hardness.reductions import Reduction, own_name, shown_name, spelled
 from cqa.notation.trees import from_tree
@@ -190,7 +189,7 @@ def test_trees_are_spelled_as_by_dropping_known_branches() -> None:
         tree = row.tree
         if {node.op for node in nodes(tree)} & set("nu"):
             continue
-        template = template_of(tree)
+        template = template_of(tree).form
         assert isinstance(template, Tree)
         query = from_tree(template)
         atoms = query.disjuncts[0].atoms
@@ -305,14 +304,14 @@ def test_agrees_on_types_of_the_families(family: str) -> None:
         template = template_of(shape)
         numbers = {
             atom.relation: random.randrange(2 * RELATIONS)
-            for part in _parts(as_query(template)) for atom in part.atoms
+            for part in _parts(template.query) for atom in part.atoms
         }  # fmt: skip
         numbers |= {
             end.entity: random.randrange(ENTITIES)
-            for part in _parts(as_query(template)) for atom in part.atoms
+            for part in _parts(template.query) for atom in part.atoms
             for end in (atom.head, atom.tail) if isinstance(end, Constant)
         }  # fmt: skip
-        query = filled(template, numbers)  # type: ignore[arg-type]
+        query = template.filled(numbers)  # type: ignore[arg-type]
         brute, asked = Brute(triples, ENTITIES), as_query(query)
         rows = list(product(range(ENTITIES), repeat=len(asked.free)))
         rows = sorted(random.sample(rows, min(12, len(rows))))
@@ -360,7 +359,7 @@ def test_large_batches_are_parted(monkeypatch: pytest.MonkeyPatch) -> None:
     widths = [1 if isinstance(query, Tree) else len(query.free) for query in queries]
     rows = [list(product(range(ENTITIES), repeat=width)) for width in widths]
     whole = Hardness(graph).label(queries, rows)
-    monkeypatch.setattr("cqa.hardness.walk.BLOCK", 20)
+    monkeypatch.setattr("cqa.answering.search.BLOCK", 20)
     parted = Hardness(graph).label(queries, rows)
     assert [whole.of(n) for n in range(120)] == [parted.of(n) for n in range(120)]
 
