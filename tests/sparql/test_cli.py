@@ -53,7 +53,7 @@ def wikidata(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def served(folder: Path) -> Iterator[str]:
     try:
-        server_module._binary()
+        server_module.find_binary()
     except MissingPackageError as error:
         pytest.skip(f"OXIGRAPH'S SERVER IS NOT TESTED: {error}")
     server = OxigraphServer(folder)

@@ -32,7 +32,7 @@ CROSS = "SELECT ?a ?b ?c { ?a ?p ?x . ?b ?q ?y . ?c ?r ?z }"
 COUNT = "SELECT (COUNT(*) AS ?n) { ?a ?p ?x . ?b ?q ?y . ?c ?r ?z . FILTER(?x < ?y && ?y < ?z) }"
 
 try:
-    module._binary()
+    module.find_binary()
 except MissingPackageError as error:
     pytest.skip(f"OXIGRAPH'S SERVER IS NOT TESTED: {error}", allow_module_level=True)
 

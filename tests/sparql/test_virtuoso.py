@@ -26,6 +26,7 @@ from kopl.sparql.errors import (
 )
 from kopl.sparql.rewrites import with_digits
 from kopl_base.errors import ReadError
+from kopl_base.servers import Background
 from tests.sparql.servers import virtuoso_server, write_lines
 
 __all__ = ["virtuoso_server"]
@@ -282,7 +283,7 @@ def test_down_and_up_again(tmp_path: Path, virtuoso_server: VirtuosoServer) -> N
         assert column(again.engine(), "SELECT ?o { ?s ?p ?o }") == ["1"]
         # A server that was killed leaves a folder that starts again.
         os.kill(again.status().pid, 9)
-        assert again._ended(again._state()["pid"], 20)
+        assert again._process().ended(20)
         assert again.up(buffers=2000).running
         assert column(again.engine(), "SELECT ?o { ?s ?p ?o }") == ["1"]
     finally:
@@ -308,7 +309,7 @@ def test_missing_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_a_server_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     server = VirtuosoServer(tmp_path)
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-    server._process = process
+    monkeypatch.setattr(server, "_process", lambda: Background(process.pid, process))
     server._keep({"port": 1, "http_port": 1, "pid": process.pid})
     monkeypatch.setenv("PATH", str(tmp_path))  # its client cannot help either
     server.down(wait=0.1)

@@ -7,13 +7,10 @@ import json
 import os
 import re
 import secrets
-import shutil
-import signal
-import socket
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +25,7 @@ from kopl.sparql.errors import (
     UnreachableError,
 )
 from kopl_base.errors import ReadError, WriteError
+from kopl_base.servers import Background, LocalServer, Ports, ServerError, find_program, listens
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
@@ -107,12 +105,13 @@ class VirtuosoServer:
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder).absolute()
-        self._process: subprocess.Popen[bytes] | None = None
+        # As it was started here; another process may have done so.
+        self._server: LocalServer | None = None
 
     def status(self) -> Status:
         """Whether it runs, and where."""
         state = self._state()
-        running = self._lives(state.get("pid", 0)) and _listens(state.get("http_port", 0))
+        running = self._process().lives() and listens(state.get("http_port", 0))
         return Status(str(self.folder), running, **state)
 
     def up(
@@ -134,27 +133,31 @@ class VirtuosoServer:
         if now.running:
             self._secure()
             return now
-        binary = _binary("virtuoso-t")
-        _binary("isql-vt", "isql-v", "isql")
-        state = self._state()
-        if self._lives(state.get("pid", 0)):
-            self._kill(state["pid"])  # it runs, but does not answer
+        find_binaries()
+        self._process().end()  # it may run without answering
         # Virtuoso makes files that everybody may read.
         try:
             self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             (self.folder / "load").mkdir(exist_ok=True)
         except OSError as error:
             raise WriteError(f"{self.folder}: cannot be made: {error.strerror}") from None
-        given = port is not None and http_port is not None
-        for turn in range(1 if given else 3):
-            ports = (port or _free_port(), http_port or _free_port())
-            try:
-                self._start(binary, ports, _buffers(buffers), limit, wait)
-                break
-            except UnreachableError:
-                # Another program may have taken a port that was free a moment ago.
-                if turn == 2 or given or not re.search("Failed.* listen", self._log_end()):
-                    raise
+        self._server = LocalServer(
+            f"Virtuoso in {self.folder}",
+            partial(self._command, buffers=_buffers(buffers), limit=limit),
+            online=" Server online at",
+            ports=[port, http_port],
+            folder=self.folder,
+            log=self.folder / "virtuoso.out",
+            detached=True,
+            began=self._began,
+        )
+        try:
+            self._server.start(wait=wait, taken=self._cannot_listen)
+        except ServerError as error:
+            self._keep({**self._state(), "pid": 0})
+            raise UnreachableError(
+                f"Virtuoso in {self.folder} {error.what}; the end of its log: {self._log_end()}"
+            ) from None
         self._secure()
         return self.status()
 
@@ -214,14 +217,13 @@ class VirtuosoServer:
 
     def down(self, *, wait: float = 60.0) -> None:
         """Stop it; what was loaded stays. Does nothing when it does not run."""
-        state = self._state()
-        pid = state.get("pid", 0)
-        if self._lives(pid):
+        process = self._process()
+        if process.lives():
             with contextlib.suppress(EngineError):
                 self.sql("shutdown;", wait=wait)
-            if not self._ended(pid, wait if _listens(state["port"]) else min(wait, 10.0)):
-                self._kill(pid)
-        self._keep({**state, "pid": 0})
+            if not process.ended(wait if listens(self._state()["port"]) else min(wait, 10.0)):
+                process.end()
+        self._keep({**self._state(), "pid": 0})
 
     def engine(self, *, graph: str = GRAPH, base: str = BASE, **options: Any) -> Virtuoso:
         """The engine that asks it; the options are those of `Endpoint`."""
@@ -269,9 +271,8 @@ class VirtuosoServer:
             )
         return said
 
-    def _start(
-        self, binary: str, ports: tuple[int, int], buffers: int, limit: int, wait: float
-    ) -> None:
+    def _command(self, ports: Ports, *, buffers: int, limit: int) -> list[str]:
+        """What starts it, after its configuration was written."""
         text = _CONFIGURATION.format(
             port=ports[0],
             http_port=ports[1],
@@ -281,33 +282,14 @@ class VirtuosoServer:
             limit=limit,
         )
         (self.folder / "virtuoso.ini").write_text(text, "utf-8")
-        with (self.folder / "virtuoso.out").open("wb") as out:
-            self._process = subprocess.Popen(
-                [binary, "+configfile", "virtuoso.ini", "+foreground"],
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        pid = self._process.pid
+        return [find_binaries()[0], "+configfile", "virtuoso.ini", "+foreground"]
+
+    def _began(self, pid: int, ports: Ports) -> None:
         _confine(pid)
         self._keep({"port": ports[0], "http_port": ports[1], "pid": pid})
-        late = time.monotonic() + wait
-        while not (self._is_online() and _listens(ports[0]) and _listens(ports[1])):
-            ended = not self._lives(pid)
-            if ended or time.monotonic() > late:
-                self._kill(pid)
-                self._keep({"port": ports[0], "http_port": ports[1], "pid": 0})
-                what = "ended at once" if ended else f"does not answer after {wait:g} s"
-                raise UnreachableError(
-                    f"Virtuoso in {self.folder} {what}; the end of its log: {self._log_end()}"
-                )
-            time.sleep(0.05)
 
-    def _is_online(self) -> bool:
-        """Whether this very server says so; on its port another program may have been first."""
-        return b" Server online at" in (self.folder / "virtuoso.out").read_bytes()
+    def _cannot_listen(self, _: str) -> bool:
+        return re.search("Failed.* listen", self._log_end()) is not None
 
     def _secure(self) -> None:
         """Give the administrator a password of this folder's own in place of "dba"."""
@@ -352,39 +334,20 @@ class VirtuosoServer:
             path.with_suffix(".new").write_text(json.dumps(state) + "\n", "utf-8")
             os.replace(path.with_suffix(".new"), path)
 
-    def _lives(self, pid: int) -> bool:
-        """Whether the process is there and is Virtuoso (numbers of processes are used again)."""
-        if pid <= 0:
-            return False
-        if self._process is not None and self._process.pid == pid:
-            return self._process.poll() is None
-        try:
-            os.kill(pid, 0)
-        except OSError:
-            return False
+    def _process(self) -> Background:
+        """The server's process, or one that has ended."""
+        pid = self._state().get("pid", 0)
+        own = None if self._server is None else self._server.process
+        return own if own is not None and own.pid == pid else Background(pid, is_ours=self._is_ours)
+
+    def _is_ours(self, pid: int) -> bool:
+        """Whether a process is Virtuoso."""
         with contextlib.suppress(OSError):
             return b"virtuoso" in Path(f"/proc/{pid}/cmdline").read_bytes()
         # No /proc: the server's own lock file names its process.
         with contextlib.suppress(OSError):
             return f"VIRT_PID={pid}" in (self.folder / "virtuoso.lck").read_text("ascii")
         return False
-
-    def _ended(self, pid: int, wait: float) -> bool:
-        late = time.monotonic() + wait
-        while self._lives(pid):
-            if time.monotonic() > late:
-                return False
-            time.sleep(0.05)
-        return True
-
-    def _kill(self, pid: int) -> None:
-        for sign, wait in ((signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0)):
-            if not self._lives(pid):
-                return
-            with contextlib.suppress(OSError):
-                os.kill(pid, sign)
-            if self._ended(pid, wait):
-                return
 
     def _log_end(self) -> str:
         lines: list[str] = []
@@ -412,27 +375,9 @@ def find_binaries() -> Sequence[str]:
 
 
 def _binary(*names: str) -> str:
-    for name in names:
-        if found := shutil.which(name):
-            return found
+    if found := find_program(*names):
+        return found
     raise MissingPackageError(f"{names[0]} of Virtuoso 7 is not installed: {INSTALL}")
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
-
-
-def _listens(port: int) -> bool:
-    if not port:
-        return False
-    try:
-        with socket.create_connection(("127.0.0.1", port), timeout=2):
-            return True
-    except OSError:
-        return False
 
 
 def _confine(pid: int) -> None:
