@@ -116,25 +116,29 @@ class Automaton:
     """Which calls may follow, so that a program can always be brought to a well-typed end.
 
     ``functions`` are those whose arguments can be written at all; ``has`` tells whether a key has
-    values of a type.
+    values of a type. Of ``most_calls`` calls so many are kept for those that join the sets which
+    wait; with ``joins_beyond`` these come beyond the most, so that none is kept.
     """
 
     def __init__(
         self,
         functions: Iterable[Function],
-        has: Callable[[Key, ValueType], bool],
+        has: Callable[[Key, ValueType], bool] = lambda key, type: True,
         *,
         most_calls: int = MOST_CALLS,
         most_open: int = MOST_OPEN,
+        joins_beyond: bool = False,
     ) -> None:
-        self.most_calls, self.most_open = most_calls, most_open
+        self.most_calls, self.most_open, self.joins_beyond = most_calls, most_open, joins_beyond
         self._functions, self._has = tuple(functions), has
         self._joinable = _joinable(self._functions)
         self._found: dict[tuple[tuple[Ready, ...], int], tuple[Function, ...]] = {}
 
     def following(self, progress: Progress) -> tuple[Function, ...]:
         """The functions that may be called next, between two calls."""
-        ready, left = progress.ready, min(self.most_calls - progress.calls, self.most_open)
+        # More are not needed for any set that may wait.
+        left = min(max(self.most_calls - progress.calls, 0), self.most_open)
+        ready = progress.ready
         found = self._found.get((ready, left))
         if found is None:
             found = tuple(one for one in self._functions if self._fits(one, ready, left))
@@ -155,8 +159,12 @@ class Automaton:
         beside = [given for given, _ in ready[:waiting]] + [function.output]
         if len(beside) > 1 and not self._joinable.issuperset(beside):
             return False
+        if len(beside) > self.most_open:
+            return False
+        if self.joins_beyond:
+            return left > 0 or len(function.inputs) == 2
         # This call, and as each call that joins two leaves one less, one for each but the last.
-        return len(beside) <= min(self.most_open, left)
+        return len(beside) <= left
 
 
 def _joinable(functions: Iterable[Function]) -> frozenset[Type]:

@@ -19,8 +19,8 @@ from rapidfuzz import fuzz, process
 
 from kb import KnowledgeBase
 from kb.schema import Key, Schema
-from kopl.automaton import KEYS, type_of_key
-from kopl.functions import FIND, Function
+from kopl.automaton import KEYS, Automaton, type_of_key
+from kopl.functions import FIND, FUNCTIONS, Function
 from kopl.program import Call, post_order
 from kopl.types import Kind
 
@@ -242,6 +242,12 @@ class Linker:
                 texts = self.schema.texts(key, "string") if self.schema.has(key, "string") else []
             self._strings[key] = Index(filter(None, texts))
         return self._strings[key]
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """Which calls may follow in programs that name only what the knowledge base has."""
+        functions = filter(self.has_items_of, FUNCTIONS.values())
+        return Automaton(functions, self.schema.has, joins_beyond=True)
 
     def has_items_of(self, function: Function) -> bool:
         """Whether the knowledge base has what the arguments of a function choose among."""

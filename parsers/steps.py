@@ -11,9 +11,18 @@ from kb.values import NO_UNIT, ValueReadError, read_quantity
 from kopl.example import Example
 from kopl.program import Call, post_order
 from kopl.types import Kind
+from parsers.actions import (
+    FUNCTION,
+    KNOWN,
+    START,
+    UNIT,
+    Actions,
+    Draft,
+    is_string,
+    meant,
+    slots_of,
+)
 from parsers.linking import Linker, foldings, letters, similarity
-from parsers.states import State, is_string, meant
-from parsers.target import FUNCTION, KNOWN, START, UNIT, Actions, slots_of
 from parsers.tokens import LONGEST_SPAN, Question
 
 # A span that is less similar to a name is no wording of it, whatever is nearest.
@@ -79,7 +88,7 @@ class _Writer:
 
     def __init__(self, question: Question, actions: Actions, linker: Linker) -> None:
         self.question, self.actions, self.linker = question, actions, linker
-        self._state = State(question, linker)
+        self._draft = Draft(question, linker)
         self._used: set[Span] = set()
         self._steps: list[Step] = []
 
@@ -96,24 +105,24 @@ class _Writer:
         return self._steps
 
     def _step(self, action: int = -1, token: int = -1) -> None:
-        state = self._state
-        function = state.function.name if state.function else ""
-        allowed = self.actions.allowed(state)
-        self._steps.append(Step(state.slot, function, allowed, action, token, state.start))
-        state.take(self.actions.entries[action] if action >= 0 else token)
+        draft = self._draft
+        function = draft.function.name if draft.function else ""
+        allowed = self.actions.allowed(draft)
+        self._steps.append(Step(draft.slot, function, allowed, action, token, draft.start))
+        draft.take(self.actions.entries[action] if action >= 0 else token)
 
     def _entry(self, slot: str, text: str) -> None:
         number = self.actions.number(slot, text)
-        if number is None or number not in self.actions.allowed(self._state):
+        if number is None or number not in self.actions.allowed(self._draft):
             raise NotExpressible(f"{slot} {text!r}")
         self._step(action=number)
 
     def _copy(self, call: Call, kind: Kind, text: str) -> None:
-        key = self._state.key
+        key = self._draft.key
         content, unit = text, NO_UNIT
         if not is_string(kind, key, self.linker):
             content, unit = _split(kind, text, self.question)
-        copyable = self.question.copyable(self._state.constant())
+        copyable = self.question.copyable(self._draft.constant())
         places = [
             place
             for place in self._places(kind, content, plain=unit == NO_UNIT)

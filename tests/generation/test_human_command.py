@@ -16,7 +16,7 @@ from generation.human.records import from_json
 from kb import KnowledgeBase, load
 from kopl.example import read_examples
 from kopl_cli.human import main
-from parsers.target import Actions
+from parsers.actions import Actions
 
 from .human_graphs import CASES, PROOF, lines, write
 

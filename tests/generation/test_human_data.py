@@ -30,8 +30,8 @@ from kopl.program import Call, post_order
 from kopl.text import read
 from kopl.typecheck import check
 from kopl_cli.human import conversions
+from parsers.actions import Actions
 from parsers.matching import exact_match
-from parsers.target import Actions
 
 Converted = list[tuple[HumanQuestion, Conversion | NotConverted]]
 

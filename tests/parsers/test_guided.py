@@ -39,7 +39,7 @@ def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
 ) -> None:
     """Without guidance such calls are written; with it, never."""
     from parsers.models import class_of
-    from parsers.models.pointer.decode import Decoder
+    from parsers.models.pointer.model import Decoder
 
     executor = Executor(small)
     counts = {True: 0, False: 0}
@@ -50,7 +50,8 @@ def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
         for example in model.prepare(small_examples[::4])[0]:
             for guided in (True, False):
                 runs = PartialRuns(executor)
-                for written in decoder.beam(example.asked, 3, runs if guided else None):
+                [found] = decoder.best([example.asked], 3, runs if guided else None)
+                for written in found:
                     calls = post_order(written.program)
                     counts[guided] += any(runs.finds_nothing(call) for call in calls)
     assert counts[False] > 0

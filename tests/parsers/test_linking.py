@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 
 from kb import Builder, KnowledgeBase, Quantity
 from kopl.text import read
+from parsers.actions import Actions, Draft
 from parsers.linking import Index, Linker, foldings, letters, similarity, unsaid
 from parsers.models.pointer.mentions import MARKS, Mentions, stem
-from parsers.states import State
-from parsers.target import Actions
 from parsers.tokens import Question
 
 
@@ -88,7 +87,7 @@ def test_numbers_and_what_is_verified_are_not_corrected(kb: KnowledgeBase) -> No
     assert linker.string("Peace and Justic", motto, near=False) == "Peace and Justic"
     assert linker.string("peace and justice", motto, near=False) == "Peace and Justice"
     question = Question.of("Is the motto of The Hague Peace and Justic?")
-    state = State(question, linker)
+    state = Draft(question, linker)
     for action in (
         ("function", "Find"), 4, 5, ("function", "QueryAttr"), ("key", "motto"),
         ("function", "VerifyStr"), 6, 8,
@@ -168,7 +167,7 @@ def test_an_empty_knowledge_base_has_nothing_to_link_to() -> None:
     linker = Linker(Builder().build())
     assert linker.name("Oslo") == "Oslo"
     # As nothing has a name, none is asked for.
-    assert "Find" not in State(Question.of("Oslo"), linker).functions()
+    assert "Find" not in Draft(Question.of("Oslo"), linker).functions()
 
 
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=8), st.text(max_size=12))

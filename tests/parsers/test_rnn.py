@@ -66,7 +66,11 @@ def test_what_never_occurred_cannot_be_learnt(
 
 
 def test_arguments_fit_their_kinds(torch: Any, small: KnowledgeBase) -> None:
-    from parsers.models.guides import ArgumentGuide, FunctionGuide, numbers_by_kind
+    from parsers.models.decoding_constraints import (
+        ArgumentConstraint,
+        FunctionConstraint,
+        numbers_by_kind,
+    )
 
     texts = ["", "Norway", "area", "capital", "country", "5", "5 square kilometre", "5 furlong",
              "1998", "=", "forward", "greater"]  # fmt: skip
@@ -77,10 +81,10 @@ def test_arguments_fit_their_kinds(torch: Any, small: KnowledgeBase) -> None:
     assert named[Kind.QUANTITY] == {"5", "5 square kilometre", "1998"}
     assert named[Kind.TIME] == {"5", "1998"}
     assert named[Kind.OPERATOR] == {"="} and named[Kind.COMPARATIVE] == {"greater"}
-    guide = ArgumentGuide("Relate", found)
+    guide = ArgumentConstraint("Relate", found)
     assert [texts[n] for n in guide.allowed(1)] == ["forward"] and guide.allowed(2).tolist() == [0]
     # No text is a superlative, so SelectAmong cannot be written.
-    functions = FunctionGuide(["", "FindAll", "SelectAmong", "SelectBetween", "Count"] + [
+    functions = FunctionConstraint(["", "FindAll", "SelectAmong", "SelectBetween", "Count"] + [
         name for name in __import__("kopl.functions", fromlist=["x"]).FUNCTIONS
         if name not in ("FindAll", "SelectAmong", "SelectBetween", "Count")], found)  # fmt: skip
     state = functions.advance(functions.start(), 1)
@@ -90,18 +94,18 @@ def test_arguments_fit_their_kinds(torch: Any, small: KnowledgeBase) -> None:
 @pytest.mark.parametrize("width", [1, 2, 40])
 def test_the_search_finds_what_trying_all_finds(torch: Any, width: int) -> None:
     """Scores depend on the token before; a wide beam finds the best of all sequences."""
-    from parsers.models.beams import search
+    from parsers.models.search import search
 
     torch.manual_seed(2)
     size, longest = 4, 3
     table = torch.randn(2, size, size)  # question × token before × token
 
-    def following(previous: Any, hidden: Any, rows: Any) -> Any:
+    def following(previous: Any, hidden: Any, rows: Any, states: Any) -> Any:
         return table[rows, previous], hidden
 
     found = search(
         following, torch.zeros(1, 2, 1), begin=0, end=0, width=width, longest=longest,
-        guides=[None, None],
+        constraints=[None, None],
     )  # fmt: skip
     logs = table.log_softmax(-1)
     for question, paths in enumerate(found):
@@ -121,10 +125,10 @@ def test_the_search_finds_what_trying_all_finds(torch: Any, width: int) -> None:
         assert math.fsum(math.exp(path.log_probability) for path in paths) <= 1 + 1e-6
 
 
-def test_a_guide_that_allows_nothing_ends_a_path(torch: Any) -> None:
+def test_a_constraint_that_allows_nothing_ends_a_hypothesis(torch: Any) -> None:
     import numpy as np
 
-    from parsers.models.beams import search
+    from parsers.models.search import search
 
     class Stuck:
         def start(self) -> int:
@@ -137,7 +141,7 @@ def test_a_guide_that_allows_nothing_ends_a_path(torch: Any) -> None:
             return state + 1
 
     [paths] = search(
-        lambda previous, hidden, rows: (torch.zeros(len(rows), 5), hidden),
-        torch.zeros(1, 1, 1), begin=0, end=0, width=3, longest=9, guides=[Stuck()],
+        lambda previous, hidden, rows, states: (torch.zeros(len(rows), 5), hidden),
+        torch.zeros(1, 1, 1), begin=0, end=0, width=3, longest=9, constraints=[Stuck()],
     )  # fmt: skip
     assert [path.tokens for path in paths] == [(2,)]

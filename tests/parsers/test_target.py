@@ -17,11 +17,10 @@ from kopl.program import Call, post_order
 from kopl.text import read
 from kopl.typecheck import check
 from kopl.types import Kind
+from parsers.actions import UNIT, Actions, Draft, FreeDraft
 from parsers.linking import Linker
 from parsers.models.pointer.mentions import Mentions
-from parsers.states import FreeState, State
 from parsers.steps import NotExpressible, Step, known_texts, steps_of
-from parsers.target import UNIT, Actions
 from parsers.tokens import Question, Vocabulary, as_constant, is_number, is_time, pieces
 
 
@@ -126,8 +125,8 @@ def test_groups_of_digits_are_no_number_where_one_is_malformed(question: str) ->
     assert found == set(question.split()[0].split(","))
 
 
-def replay(steps: list[Step], question: Question, actions: Actions, kb: KnowledgeBase) -> State:
-    state = State(question, Linker(kb))
+def replay(steps: list[Step], question: Question, actions: Actions, kb: KnowledgeBase) -> Draft:
+    state = Draft(question, Linker(kb))
     for step in steps:
         if step.token >= 0:
             assert step.token in state.tokens()
@@ -263,9 +262,9 @@ BASES = [empty, one_entity, one_concept, strings_only, punctuation, alike, mixed
 @pytest.mark.parametrize("text", [
     "Is the A.B.C. of !!! in New York over 5 km or 27 June 1998?", "?", "٣ ½ minus 5", "",
 ])  # fmt: skip
-@pytest.mark.parametrize("kind", [State, FreeState])
+@pytest.mark.parametrize("kind", [Draft, FreeDraft])
 def test_random_choices_on_knowledge_bases_that_lack_something(
-    fill: Callable[[Builder], None], text: str, kind: type[State]
+    fill: Callable[[Builder], None], text: str, kind: type[Draft]
 ) -> None:
     """There is always something to choose, and what is chosen is in the knowledge base."""
     builder = Builder()
@@ -284,14 +283,14 @@ def test_random_choices_on_knowledge_bases_that_lack_something(
                     assert {unit for _, unit in entries} == {*state.units()}
                 state.take(rng.choice(choices))
         except ParseError:  # without constraints a program need not type
-            assert kind is FreeState
+            assert kind is FreeDraft
             continue
         done += 1
-        if kind is State:
+        if kind is Draft:
             check(read(str(state.program())))
             assert read(str(state.program())) == state.program()
             assert not list(unknown(state.program(), question, kb))
-    assert kind is FreeState or done == 60
+    assert kind is FreeDraft or done == 60
 
 
 # As many for each of three questions; 3,400 are ten thousand in all.
@@ -304,7 +303,7 @@ def test_random_choices_always_give_programs_that_type(small: KnowledgeBase, tex
     actions, question, linker = Actions.of(small), Question.of(text), Linker(small)
     seen = set()
     for seed in range(DECODINGS):
-        rng, state = random.Random(seed), State(question, linker)
+        rng, state = random.Random(seed), Draft(question, linker)
         for _ in range(200):
             entries = [actions.entries[number] for number in actions.allowed(state)]
             choices: list[tuple[str, str] | int] = [*state.tokens(), *entries]
@@ -373,7 +372,7 @@ def test_keys_units_and_verifications_follow_the_values_that_there_are() -> None
     actions, linker = Actions.of(kb), Linker(kb)
 
     def after(question: str, *taken: tuple[str, str] | int) -> set[str]:
-        state = State(Question.of(question), linker)
+        state = Draft(Question.of(question), linker)
         for action in taken:
             state.take(action)
         return {actions.entries[n][1] for n in actions.allowed(state)}
@@ -391,7 +390,7 @@ def test_keys_units_and_verifications_follow_the_values_that_there_are() -> None
     assert "VerifyStr" in after("1998", *asked)
     assert "FilterYear" not in after("1998", everything)  # there are no times
     # Of a key with quantities only, a number is copied, where there is one.
-    state = State(Question.of("weight of 5 tonnes"), linker)
+    state = Draft(Question.of("weight of 5 tonnes"), linker)
     for action in (everything, ("function", "QueryAttrQualifier"), ("key", "weight")):
         state.take(action)
     assert state.tokens() == [2]
@@ -399,7 +398,7 @@ def test_keys_units_and_verifications_follow_the_values_that_there_are() -> None
 
 def written(kb: KnowledgeBase, question: str, *taken: tuple[str, str] | int) -> str:
     """The value that is asked for where some actions end a call of QueryAttrQualifier."""
-    state = State(Question.of(question), Linker(kb))
+    state = Draft(Question.of(question), Linker(kb))
     for action in (("function", "FindAll"), ("function", "QueryAttrQualifier"), *taken):
         state.take(action)
     state.take(("qualifier key", "source"))
@@ -435,7 +434,7 @@ def test_a_unit_stands_behind_a_number_only() -> None:
     kb = builder.build()
     actions, linker = Actions.of(kb), Linker(kb)
     for token, units in ((0, {NO_UNIT, "km"}), (1, {NO_UNIT}), (0, {NO_UNIT, "km"})):
-        state = State(Question.of("5 red"), linker)
+        state = Draft(Question.of("5 red"), linker)
         for action in (
             ("function", "FindAll"), ("function", "QueryAttrQualifier"), ("key", "size"),
             token, token,
@@ -449,14 +448,14 @@ def test_find_is_offered_only_where_there_are_names() -> None:
         builder = Builder()
         fill(builder)
         linker = Linker(builder.build())
-        for kind in (State, FreeState):
+        for kind in (Draft, FreeDraft):
             state = kind(Question.of("Oslo"), linker)
             assert ("Find" in state.functions()) is offered
 
 
 def test_a_copy_of_a_state_goes_its_own_way(small: KnowledgeBase) -> None:
     actions, question = Actions.of(small), Question.of("Norway and Peru")
-    state = State(question, Linker(small))
+    state = Draft(question, Linker(small))
     state.take(("function", "Find"))
     other = state.copy()
     for one, token in ((state, 0), (other, 2)):
@@ -466,7 +465,7 @@ def test_a_copy_of_a_state_goes_its_own_way(small: KnowledgeBase) -> None:
         one.take(("function", ""))
     assert str(state.program()) == 'QueryName(Find("Norway"))'
     assert state.done and other.done and other.program() != state.program()
-    assert actions.allowed(State(question, Linker(small)))
+    assert actions.allowed(Draft(question, Linker(small)))
 
 
 def test_vocabulary_and_pieces() -> None:

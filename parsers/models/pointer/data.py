@@ -10,12 +10,12 @@ import torch
 from torch import Tensor
 
 from kopl.example import Example
+from parsers.actions import POINTERS, SLOTS, Actions
 from parsers.linking import Linker
 from parsers.models.base import IGNORED, Batch, Item, Tensors
 from parsers.models.pointer.mentions import ITEM_MARKS, MARKS, Mentioned, Mentions
 from parsers.models.pointer.pretrained import Vectors
 from parsers.steps import NotExpressible, Step, steps_of
-from parsers.target import POINTERS, SLOTS, Actions
 from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape
 
 SLOT_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kopl.automaton import KEYS
+from parsers.actions import SCHEMA, UNIT, Actions
 from parsers.linking import Linker, letters
-from parsers.target import SCHEMA, UNIT, Actions
 from parsers.tokens import Question
 
 # A name or an item of more words is not looked for.

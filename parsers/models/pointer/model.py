@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from kb import KnowledgeBase
+from kopl.errors import ParseError
 from kopl.example import Example
+from kopl.functions import FUNCTIONS
+from kopl.program import Call
 from kopl_base.progress import ProgressBar
+from parsers.actions import FUNCTION, KNOWN, POINTERS, Actions, Draft, FreeDraft
 from parsers.constrain.rerank import PartialRuns
 from parsers.linking import Linker
 from parsers.models.base import Model, take_over
-from parsers.models.pointer.data import Asked, PointerBatch, PointerItem, prepare
-from parsers.models.pointer.decode import Decoder, Written
+from parsers.models.pointer.data import (
+    SLOT_NUMBERS,
+    Asked,
+    PointerBatch,
+    PointerItem,
+    Words,
+    function_number,
+    prepare,
+)
 from parsers.models.pointer.mentions import Mentions
-from parsers.models.pointer.network import Network
+from parsers.models.pointer.network import ActionVectors, Encoded, Network
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
+from parsers.models.search import Hypothesis, search
 from parsers.prediction import Prediction
 from parsers.settings import Settings
 from parsers.steps import known_texts
-from parsers.target import KNOWN, Actions
 from parsers.tokens import Question, Vocabulary
+
+# A program of the most calls has fewer steps.
+MOST_STEPS = 200
 
 
 class PointerModel(Model):
@@ -145,15 +162,16 @@ class PointerModel(Model):
         decoder = self._decoder(constrained)
         asked = self._read([Question.of(question) for question in questions])
         if beams == 1 and not guided:
-            return [[self._prediction(one)] for one in decoder.greedy(asked)]
+            return [[self._prediction(one) for one in found] for found in decoder.best(asked)]
         result = []
         for question in asked:
-            found = decoder.beam(question, beams)
+            [found] = decoder.best([question], beams)
             if guided and constrained:
                 runs = PartialRuns(self.language.executor)
                 best = found[0].program if found else None
                 if best is None or runs.finds_nothing(best):
-                    found = _merged(found, decoder.beam(question, beams, runs))
+                    [more] = decoder.best([question], beams, runs)
+                    found = _merged(found, more)
             result.append([self._prediction(one) for one in found])
         return result
 
@@ -176,6 +194,156 @@ class PointerModel(Model):
         if written.program is None:
             return Prediction("", written.log_probability, None, written.error)
         return self.language.of_program(written.program, written.log_probability)
+
+
+@dataclass(frozen=True)
+class Written:
+    """A program, or why what was chosen is none, and the logarithm of its probability."""
+
+    log_probability: float
+    program: Call | None
+    error: ParseError | None = None
+
+
+class Decoder:
+    """Writes programs for questions; unless it is ``free``, what it writes always types."""
+
+    def __init__(
+        self,
+        network: Network,
+        vocabulary: Vocabulary,
+        actions: Actions,
+        linker: Linker,
+        *,
+        free: bool = False,
+    ) -> None:
+        self.network, self.vocabulary = network, vocabulary
+        self.actions, self.linker = actions, linker
+        self._draft = FreeDraft if free else Draft
+        self._numbers: dict[object, npt.NDArray[np.int64]] = {}
+        names = ["", *FUNCTIONS]
+        self._functions = {FUNCTIONS.get(n): function_number(actions, n) for n in names}
+
+    @torch.inference_mode()
+    def best(
+        self, questions: Sequence[Asked], width: int = 1, runs: PartialRuns | None = None
+    ) -> list[list[Written]]:
+        """For each question, which must have words, what a beam finds, the most probable first.
+
+        With ``runs``, no program is gone on with whose last call finds nothing.
+        """
+        self.network.eval()
+        device = self.network.action_bias.device
+        words = Words.of(questions, self.vocabulary, len(self.actions)).to(device)
+        encoded, hidden = self.network.encode(words)
+        vectors = self.network.action_vectors()
+        part, chosen = encoded, list(range(len(questions)))
+
+        def following(
+            previous: Tensor, hidden: Tensor, rows: Tensor, drafts: Sequence[Draft]
+        ) -> tuple[Tensor, Tensor]:
+            nonlocal part, chosen
+            if (now := rows.tolist()) != chosen:
+                part, chosen = encoded.rows(rows), now
+            return self._step(drafts, previous.unsqueeze(1), part, hidden, vectors)
+
+        found = search(
+            following,
+            hidden,
+            begin=-1,
+            end=0,
+            width=width,
+            longest=MOST_STEPS,
+            constraints=[
+                _Drafting(
+                    self._draft(asked.question, self.linker), self.actions, self._numbers, runs
+                )
+                for asked in questions
+            ],
+            # The same program may be written with spans at other places: it counts once.
+            said=_said,
+        )
+        return [[_written(path) for path in paths] for paths in found]
+
+    def _step(
+        self,
+        drafts: Sequence[Draft],
+        previous: Tensor,
+        encoded: Encoded,
+        hidden: Tensor,
+        vectors: ActionVectors,
+    ) -> tuple[Tensor, Tensor]:
+        """Scores of what may come next (B × A+L), and the decoder's new state."""
+        given = [
+            (SLOT_NUMBERS[draft.slot], self._functions[draft.function], draft.start)
+            for draft in drafts
+        ]
+        slots, functions, starts = torch.tensor(given, device=hidden.device).T.unsqueeze(-1)
+        inputs = self.network.step_inputs(previous, vectors, encoded, slots, functions)
+        outputs, hidden = self.network.decoder(inputs, hidden)
+        by_action, by_token = self.network.scores(outputs, encoded, vectors, slots, starts)
+        return torch.cat([by_action, by_token], -1).squeeze(1), hidden
+
+
+class _Drafting:
+    """The programs that may be written for a question, after its empty draft.
+
+    A choice numbers an action or, behind all of these, a token of the question. ``numbers`` keeps
+    the actions that drafts allow; with ``runs``, no call that finds nothing is gone on with.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        actions: Actions,
+        numbers: dict[object, npt.NDArray[np.int64]],
+        runs: PartialRuns | None,
+    ) -> None:
+        self._draft, self._actions, self._numbers, self._runs = draft, actions, numbers, runs
+        self._size = len(actions)
+
+    def start(self) -> Draft:
+        return self._draft
+
+    def allowed(self, draft: Draft) -> npt.NDArray[np.int64]:
+        key = draft.signature()
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = np.array(self._actions.allowed(draft), np.int64)
+        if draft.slot not in POINTERS:
+            return found
+        return np.concatenate([found, np.array(draft.tokens(), np.int64) + self._size])
+
+    def advance(self, draft: Draft, choice: int) -> Draft | None:
+        after, token = draft.copy(), choice - self._size
+        after.take(token if token >= 0 else self._actions.entries[choice])
+        if self._runs is not None and after.progress.calls > draft.progress.calls:
+            return None if self._runs.finds_nothing(after.ready[-1]) else after
+        return after
+
+
+def _outcome(path: Hypothesis) -> Call | ParseError:
+    """The program that is written, or why there is none."""
+    if isinstance(path.state, ParseError):
+        return path.state
+    draft: Draft = path.state.copy()
+    try:
+        draft.take((FUNCTION, ""))
+    except ParseError as error:  # of a free draft
+        return error
+    return draft.program()
+
+
+def _written(path: Hypothesis) -> Written:
+    found = _outcome(path)
+    if isinstance(found, Call):
+        return Written(path.log_probability, found)
+    return Written(path.log_probability, None, found)
+
+
+def _said(path: Hypothesis) -> object:
+    found = _outcome(path)
+    return found if isinstance(found, Call) else str(found)
 
 
 def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written]:

@@ -7,23 +7,102 @@ tokens of the query. What never occurred in training cannot be said.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
+from torch import Tensor
 
 from kb import KnowledgeBase
+from kopl.errors import ParseError
 from kopl.example import Example
+from kopl.functions import FUNCTIONS
+from kopl_base.errors import ReadError
 from kopl_base.stream import TextReader
+from parsers.languages import NotWritableError, language_of
+from parsers.languages.kopl import MOST_ARGUMENTS, Outline, assembled
+from parsers.languages.sparql import tokens_of
 from parsers.models.base import IGNORED, Item, Model
-from parsers.models.inventory import Inventory
-from parsers.models.rnn.glove import read_vectors
+from parsers.models.decoding_constraints import (
+    ArgumentConstraint,
+    FunctionConstraint,
+    WordConstraint,
+    numbers_by_kind,
+)
 from parsers.models.rnn.network import Network, Read, RnnBatch, Words, padded, padded_arguments
+from parsers.models.search import DecodingConstraint, Hypothesis, search
 from parsers.prediction import Prediction
 from parsers.settings import Settings
 from parsers.tokens import Question, Vocabulary
+
+# The most calls of a program, and the most tokens of a query.
+MOST_CALLS, MOST_TOKENS = 40, 400
+
+
+# --- vocabularies ------------------------------------------------------------------------------
+
+END = ""  # the entry with the number 0: it ends a sequence, or stands for nothing
+
+
+class Inventory:
+    """Texts by number, exactly as they are; number 0 is the end."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self.texts = [END, *texts]
+        self._numbers = {text: number for number, text in enumerate(self.texts)}
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Inventory:
+        """The different texts, in alphabetical order."""
+        return cls(sorted(set(texts) - {END}))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def number(self, text: str) -> int | None:
+        """The number of a text, or None; the empty text has none, as 0 is the end."""
+        return self._numbers.get(text) if text else None
+
+
+def read_vectors(
+    path: str, vocabulary: Vocabulary, size: int
+) -> Iterator[tuple[int, npt.NDArray[np.float32]]]:
+    """(number of the word, its vector) for each word of the vocabulary that the file has.
+
+    The file may be compressed. Raises ReadError for lines of another length than ``size``.
+    """
+    wanted = set(vocabulary.words)
+    found = False
+    with TextReader(Path(path), f"reading {Path(path).name}") as reader:
+        for number, line in enumerate(reader.lines(), 1):
+            parts = line.split(" ")
+            word = " ".join(parts[:-size])  # a few of GloVe's words have blanks
+            if number == 1 and len(parts) == 2:  # the head line of word2vec's and fastText's files
+                continue
+            if len(parts) <= size:
+                raise ReadError(
+                    f"a word and {size} numbers were expected, found {len(parts) - 1}; set"
+                    " rnn.embedding to the length of the vectors",
+                    place=f"line {number}", source=path,
+                )  # fmt: skip
+            if word not in wanted:
+                continue
+            try:
+                vector = np.array(parts[-size:], np.float32)
+            except ValueError:
+                raise ReadError("not numbers", place=f"line {number}", source=path) from None
+            found = True
+            yield vocabulary.number(word), vector
+    if not found:
+        raise ReadError("none of the questions' words is in it", source=path)
+
+
+# --- models ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -167,13 +246,186 @@ class RnnModel(Model):
     def _words(self, question: str) -> list[int]:
         return [self.vocabulary.number(word) for word in Question.of(question).words]
 
+    def _searched(
+        self, read: Read, beams: int, longest: int, constraint: DecodingConstraint | None
+    ) -> list[list[Hypothesis]]:
+        """The best sequences of tokens for encoded questions."""
+
+        def following(
+            previous: Tensor, hidden: Tensor, rows: Tensor, states: Sequence[Any]
+        ) -> tuple[Tensor, Tensor]:
+            found, hidden = self.network.decode(previous.unsqueeze(1), hidden, read.rows(rows))
+            return self.network.choose(found).squeeze(1), hidden
+
+        return search(
+            following, read.hidden, begin=0, end=0, width=beams, longest=longest,
+            constraints=[constraint] * len(read.states),
+        )  # fmt: skip
+
 
 class Unsayable(Exception):
     """An example with a token or argument that the vocabularies do not have."""
 
 
-def _kind(settings: Settings) -> type[RnnModel]:
-    from parsers.models.rnn.programs import RnnPrograms
-    from parsers.models.rnn.queries import RnnQueries
+# Functions, the arguments of each, and the logarithm of their probability.
+Filled = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], float]
 
+
+class RnnPrograms(RnnModel):
+    """The RNN with KoPL as its output language."""
+
+    arguments: Inventory
+
+    @classmethod
+    def inventories(
+        cls, settings: Settings, kb: KnowledgeBase, examples: Sequence[Example]
+    ) -> tuple[Inventory, Inventory]:
+        """All functions, and every string that is an argument in the examples."""
+        outlines = (Outline.of(example.program) for example in examples)
+        strings = {text for outline in outlines for texts in outline.arguments for text in texts}
+        return Inventory(list(FUNCTIONS)), Inventory.of(strings)
+
+    def numbers(self, example: Example) -> tuple[list[int], list[list[int]]]:
+        """The functions of an example's program, and of each its arguments and an end."""
+        outline = Outline.of(example.program)
+        functions = [self.tokens.number(name) or 0 for name in outline.functions]
+        if len(functions) >= MOST_CALLS:
+            raise Unsayable(f"the program has {MOST_CALLS} calls or more")
+        arguments = []
+        for texts in outline.arguments:
+            numbers = []
+            for text in texts:
+                number = self.arguments.number(text)
+                if number is None:
+                    raise Unsayable(f"the vocabulary has no argument {text!r}")
+                numbers.append(number)
+            # Behind the end nothing is ever read, so that nothing is learnt of it.
+            ended = [*numbers, 0, *[IGNORED] * MOST_ARGUMENTS]
+            arguments.append(ended[:MOST_ARGUMENTS])
+        return functions, arguments
+
+    @cached_property
+    def _by_kind(self) -> dict[object, list[int]]:
+        return numbers_by_kind(self.arguments.texts, self.kb)
+
+    def decoded(self, read: Read, beams: int, constrained: bool) -> list[list[Prediction]]:
+        """The programs of the best functions, each with its best arguments."""
+
+        constraint = FunctionConstraint(self.tokens.texts, self._by_kind) if constrained else None
+        found = self._searched(read, beams, MOST_CALLS, constraint)
+        asked = [(n, path) for n, paths in enumerate(found) for path in paths]
+        result: list[list[Filled]] = [[] for _ in found]
+        for (n, _), filled in zip(
+            asked, self._filled(read, asked, beams, constrained), strict=True
+        ):
+            result[n] += filled
+        for ways in result:
+            ways.sort(key=lambda way: -way[2])
+        return [[self._prediction(way) for way in ways[:beams]] for ways in result]
+
+    def _filled(
+        self, read: Read, asked: Sequence[tuple[int, Hypothesis]], beams: int, constrained: bool
+    ) -> list[list[Filled]]:
+        """The best ways to fill in the arguments of each sequence of functions."""
+        rows = torch.tensor([n for n, _ in asked], device=self.device)
+        part = read.rows(rows)
+        tokens = padded([[0, *path.tokens] for _, path in asked], 0).to(self.device)
+        states, _ = self.network.decode(tokens, part.hidden, part)
+        calls = [(row, at) for row, (_, path) in enumerate(asked) for at in range(len(path.tokens))]
+        if not calls:
+            return [[((), (), path.log_probability)] for _, path in asked]
+        of_calls = torch.tensor([row for row, _ in calls], device=self.device)
+        places = torch.tensor([at for _, at in calls], device=self.device)
+        functions, inside = tokens[of_calls, places + 1], part.rows(of_calls)
+
+        def following(
+            previous: Tensor, hidden: Tensor, which: Tensor, at: Sequence[Any]
+        ) -> tuple[Tensor, Tensor]:
+            scores, hidden = self.network.fill(
+                functions[which], previous.unsqueeze(1), hidden, inside.rows(which)
+            )
+            return scores.squeeze(1), hidden
+
+        names = [self.tokens.texts[number] for number in functions.tolist()]
+        constraints = [
+            ArgumentConstraint(name, self._by_kind) if constrained else None for name in names
+        ]
+        found = search(
+            following, states[of_calls, places].unsqueeze(0), begin=-1, end=0, width=beams,
+            longest=MOST_ARGUMENTS, constraints=constraints,
+        )  # fmt: skip
+        result: list[list[Filled]] = [
+            [(path.tokens, (), path.log_probability)] for _, path in asked
+        ]
+        for (row, _), paths in zip(calls, found, strict=True):
+            # Arguments of different calls do not depend on one another: the best of the whole are
+            # among the best of the parts.
+            longer = [
+                (tokens_, (*texts, path.tokens), value + path.log_probability)
+                for tokens_, texts, value in result[row] for path in paths
+            ]  # fmt: skip
+            result[row] = sorted(longer, key=lambda way: -way[2])[:beams]
+        return result
+
+    def _prediction(self, way: Filled) -> Prediction:
+        functions, arguments, log_probability = way
+        names = [self.tokens.texts[number] for number in functions]
+        texts = [[self.arguments.texts[number] for number in numbers] for numbers in arguments]
+        try:
+            return self.language.of_program(assembled(names, texts), log_probability)
+        except ParseError as error:
+            return Prediction(" ".join(names), log_probability, None, error)
+
+
+class RnnQueries(RnnModel):
+    """The RNN with SPARQL as its output language."""
+
+    @classmethod
+    def inventories(
+        cls, settings: Settings, kb: KnowledgeBase, examples: Sequence[Example]
+    ) -> tuple[Inventory, None]:
+        """The tokens of the examples' queries."""
+        language = language_of(settings, kb)
+        found: set[str] = set()
+        for example in examples:
+            try:
+                found.update(tokens_of(language.gold(example)))
+            except NotWritableError:
+                continue  # `prepare` tells
+        return Inventory.of(found), None
+
+    def numbers(self, example: Example) -> tuple[list[int], list[list[int]]]:
+        """The tokens of an example's query."""
+        try:
+            texts = tokens_of(self.language.gold(example))
+        except NotWritableError as error:
+            raise Unsayable(str(error)) from None
+        numbers = []
+        for text in texts:
+            number = self.tokens.number(text)
+            if number is None:
+                raise Unsayable(f"the vocabulary has no token {text!r}")
+            numbers.append(number)
+        if len(numbers) >= MOST_TOKENS:
+            raise Unsayable(f"the query has more than {MOST_TOKENS} tokens")
+        return numbers, []
+
+    @cached_property
+    def _constraint(self) -> WordConstraint | None:
+        return WordConstraint.of(self.language, self.tokens.texts)
+
+    def decoded(self, read: Read, beams: int, constrained: bool) -> list[list[Prediction]]:
+        """The queries of the best sequences of tokens."""
+
+        constraint = self._constraint if constrained else None
+        found = self._searched(read, beams, MOST_TOKENS, constraint)
+        return [[self._prediction(path.tokens, path.log_probability) for path in paths]
+                for paths in found]  # fmt: skip
+
+    def _prediction(self, tokens: Sequence[int], log_probability: float) -> Prediction:
+        text = "".join(self.tokens.texts[number] for number in tokens)
+        return self.language.read(text, log_probability)
+
+
+def _kind(settings: Settings) -> type[RnnModel]:
     return RnnQueries if settings.language == "sparql" else RnnPrograms

@@ -20,7 +20,7 @@ from parsers.languages import Language, NotWritableError, language_of
 from parsers.languages.kopl import MARKS
 from parsers.memory import fitting
 from parsers.models.base import IGNORED, Batch, Item, Model, Scores, check_numbers, summed_loss
-from parsers.models.guides import text_guide
+from parsers.models.decoding_constraints import text_constraint
 from parsers.models.seq2seq import loading
 from parsers.models.seq2seq.size import scoring_bytes, search_bytes
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens
@@ -216,8 +216,8 @@ class Seq2SeqModel(Model):
     # --- predicting --------------------------------------------------------------------------
 
     @cached_property
-    def _guide(self) -> Constraint | None:
-        return text_guide(self.language, self.tokens.table)
+    def _constraint(self) -> Constraint | None:
+        return text_constraint(self.language, self.tokens.table)
 
     def written(
         self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
@@ -259,8 +259,8 @@ class Seq2SeqModel(Model):
         """The tokens of ``beams`` texts for each question, with those that stand before."""
         before = torch.tensor([self._before] * len(questions), device=self.device)
         processors: list[Any] = [_checked]
-        if constrained and self._guide is not None:
-            processors.append(logits_processor(self._guide, begin=len(self._before)))
+        if constrained and self._constraint is not None:
+            processors.append(logits_processor(self._constraint, begin=len(self._before)))
         config = loading.library().GenerationConfig(
             num_beams=beams, num_return_sequences=beams, do_sample=False, length_penalty=0.0,
             max_new_tokens=self.settings.seq2seq.longest - len(self._before),

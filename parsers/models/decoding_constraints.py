@@ -1,4 +1,4 @@
-"""Which tokens may come next: guides for the searches of the models."""
+"""Which tokens may come next in the searches of models with closed vocabularies, or of texts."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.values import NO_UNIT, ValueReadError, read_quantity
+from kopl.automaton import Automaton, Progress
 from kopl.functions import FUNCTIONS
-from kopl.types import Kind, Type
+from kopl.types import Kind
 from kopl_base.errors import KoplError
+from parsers.actions import SCHEMA
 from parsers.constrain import (
     Constraint,
     State,
@@ -21,7 +23,6 @@ from parsers.constrain import (
     sparql_constraint,
 )
 from parsers.languages import Language
-from parsers.target import SCHEMA, functions_after
 from parsers.tokens import is_time
 
 Ids = npt.NDArray[np.int64]
@@ -57,38 +58,36 @@ def _is_quantity(text: str, units: frozenset[str]) -> bool:
     return unit == NO_UNIT or unit in units
 
 
-class FunctionGuide:
+class FunctionConstraint:
     """Functions in post-order that make a well-typed program; number 0 is the end."""
 
     def __init__(self, functions: Sequence[str], by_kind: Mapping[object, Sequence[int]]) -> None:
         self._names = functions
         self._numbers = {name: number for number, name in enumerate(functions)}
         # A function without any text for one of its arguments cannot be written.
-        self._sayable = {
-            name
-            for name, function in FUNCTIONS.items()
+        sayable = [
+            function
+            for function in FUNCTIONS.values()
             if all(by_kind[kind] for _, kind in function.arguments)
-        }
+        ]
+        self._automaton = Automaton(sayable, joins_beyond=True)
 
-    def start(self) -> tuple[tuple[Type, ...], int]:
-        """No calls; states are (outputs of the calls that are ready, number of calls)."""
-        return (), 0
+    def start(self) -> Progress:
+        """No calls; what their arguments are is not looked at."""
+        return Progress()
 
-    def allowed(self, state: tuple[tuple[Type, ...], int]) -> Ids:
+    def allowed(self, state: Progress) -> Ids:
         """The functions that may follow."""
-        names = functions_after(*state)
-        return np.array([self._numbers[n] for n in names if not n or n in self._sayable], np.int64)
+        found = [self._numbers[one.name] for one in self._automaton.following(state)]
+        return np.array([0, *found] if state.may_end else found, np.int64)
 
-    def advance(
-        self, state: tuple[tuple[Type, ...], int], token: int
-    ) -> tuple[tuple[Type, ...], int]:
-        """The state after a function."""
-        types, calls = state
-        function = FUNCTIONS[self._names[token]]
-        return (*types[: len(types) - function.arity], function.output), calls + 1
+    def advance(self, state: Progress, token: int) -> Progress:
+        """The state behind a call of a function."""
+        begun = state.begun(FUNCTIONS[self._names[token]])
+        return begun if begun.function is None else begun.closed()
 
 
-class ArgumentGuide:
+class ArgumentConstraint:
     """The arguments of one function, each of its kind, then the end (number 0)."""
 
     def __init__(self, function: str, by_kind: Mapping[object, Sequence[int]]) -> None:
@@ -108,7 +107,7 @@ class ArgumentGuide:
         return state + 1
 
 
-def text_guide(language: Language, table: TokenTable) -> Constraint | None:
+def text_constraint(language: Language, table: TokenTable) -> Constraint | None:
     """The texts of a language that can be spelt by the tokens of a table.
 
     None, with a warning, for tokens that cannot spell the language.
@@ -122,28 +121,30 @@ def text_guide(language: Language, table: TokenTable) -> Constraint | None:
         return None
 
 
-class WordGuide:
-    """The texts of a language that can be joined from a closed vocabulary; number 0 is the end.
+class WordConstraint:
+    """The texts that can be joined from the words of a closed vocabulary; number 0 is the end.
 
     A name may begin with words of the vocabulary and not go on with any: then nothing is allowed.
     """
 
-    def __init__(self, language: Language, words: Sequence[str]) -> None:
-        self._size = len(words)
-        # The constraint looks ahead over single bytes, which the vocabulary does not have.
-        spellings = [*(word.encode() or None for word in words), *(bytes([n]) for n in range(256))]
-        table = TokenTable(spellings, end=0, marks=())
-        self._constraint = text_guide(language, table)
+    def __init__(self, constraint: Constraint, size: int) -> None:
+        self._constraint, self._size = constraint, size
         self._found: dict[State, Ids] = {}
 
-    def start(self) -> State | None:
-        """The state before the first word."""
-        return self._constraint.start() if self._constraint else None
+    @classmethod
+    def of(cls, language: Language, words: Sequence[str]) -> WordConstraint | None:
+        """The constraint of a language's texts; None, with a warning, where they are not spelt."""
+        # The constraint looks ahead over single bytes, which the vocabulary does not have.
+        spellings = [*(word.encode() or None for word in words), *(bytes([n]) for n in range(256))]
+        found = text_constraint(language, TokenTable(spellings, end=0, marks=()))
+        return cls(found, len(words)) if found else None
 
-    def allowed(self, state: State | None) -> Ids:
+    def start(self) -> State:
+        """The state before the first word."""
+        return self._constraint.start()
+
+    def allowed(self, state: State) -> Ids:
         """The words that may come next; where they are few, only those that lead somewhere."""
-        if self._constraint is None or state is None:
-            return np.arange(self._size)
         if state not in self._found:
             found = self._words(state)
             if len(found) <= FEW:
@@ -153,15 +154,13 @@ class WordGuide:
             self._found[state] = found
         return self._found[state]
 
-    def advance(self, state: State | None, token: int) -> State | None:
+    def advance(self, state: State, token: int) -> State:
         """The state behind a word."""
-        return self._constraint.advance(state, token) if self._constraint and state else None
+        return self._constraint.advance(state, token)
 
     def _words(self, state: State) -> Ids:
-        assert self._constraint is not None
         found = self._constraint.allowed(state)
         return found[found < self._size]
 
     def _goes_on(self, state: State, word: int) -> bool:
-        assert self._constraint is not None
         return not word or len(self._words(self._constraint.advance(state, word))) > 0
