@@ -14,7 +14,7 @@ from random import Random
 
 import numpy as np
 
-from generation.clauses import FILTERS, Dropped
+from generation.judge import FILTERS, Dropped
 from kb import KnowledgeBase, Quantity
 from kb.arrays import Ids
 from kb.values import ValueReadError, read_quantity

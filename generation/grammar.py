@@ -341,8 +341,9 @@ def _read_text(text: str) -> Text:
             continue
         match = _SLOT.fullmatch(piece)
         if not match:
-            raise _Malformed(f"a slot is written {{name}}, {{name.form}} or {{name.form E, E'}},"
-                             f" not {{{piece}}}")  # fmt: skip
+            raise _Malformed(
+                f"a slot is written {{name}}, {{name.form}} or {{name.form E, E'}}, not {{{piece}}}"
+            )
         name, form, brief, inside = match.groups()
         arguments = tuple(_inside(part) for part in re.split(r",\s*", inside)) if inside else ()
         parts.append(Slot(name, form or "", arguments, bool(brief)))
@@ -448,8 +449,9 @@ def _check_word(slot: Slot, kind: Kind) -> None:
         raise _Malformed(f"{{{slot.name}}} has no form {slot.form!r}; it has {', '.join(forms)}")
     takes = len(inspect.signature(method).parameters) - 1
     if takes != len(slot.arguments):
-        raise _Malformed(f"{{{slot.name}.{slot.form}}} takes {takes} texts inside,"
-                         f" found {len(slot.arguments)}")  # fmt: skip
+        raise _Malformed(
+            f"{{{slot.name}.{slot.form}}} takes {takes} texts inside, found {len(slot.arguments)}"
+        )
 
 
 def _with_heights(rules: Mapping[str, list[Rule]], source: str) -> dict[str, tuple[Rule, ...]]:

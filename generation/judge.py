@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from generation.clauses import FILTERS, Dropped, without_a_clause
 from generation.derivation import Derivation
 from generation.english import say
-from generation.unseen import Unseen, marks
 from kb import KnowledgeBase
 from kb.values import ValueReadError, read_quantity, read_time
 from kopl.denotation import Outcome
 from kopl.errors import ProgramError
 from kopl.executor import Executor
 from kopl.functions import (
+    AND,
     COUNT,
+    FILTER_CONCEPT,
+    FILTER_DATE,
+    FILTER_NUM,
+    FILTER_STR,
+    FILTER_YEAR,
+    FIND_ALL,
+    OR,
+    QFILTER_DATE,
+    QFILTER_NUM,
+    QFILTER_STR,
+    QFILTER_YEAR,
     QUERY_ATTR,
     QUERY_ATTR_QUALIFIER,
     QUERY_ATTR_UNDER_CONDITION,
@@ -26,6 +38,10 @@ from kopl.functions import (
 from kopl.program import Call, post_order
 from kopl.types import Type
 
+# Of a question and of its program.
+Marks: TypeAlias = tuple[bytes, bytes]
+FILTERS = frozenset((FILTER_STR, FILTER_NUM, FILTER_YEAR, FILTER_DATE))
+QFILTERS = frozenset((QFILTER_STR, QFILTER_NUM, QFILTER_YEAR, QFILTER_DATE))
 LONGEST = 45  # words in a question
 BALANCE = 2  # by how many questions of a block "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
@@ -41,6 +57,113 @@ _COLLISION = re.compile(r"\b(in|on|of|to|at|by|with|from|for) \1\b")
 _ASTRAY = re.compile(r", the one [^,()?]*\((?!the\b)")
 # Two brackets in a row: it is not plain which fact the second one is about.
 _BAD = (_STUTTER, _ECHO, _COLLISION, _ASTRAY, re.compile(r"\) \("))
+
+
+# --- what was there before ---------------------------------------------------------------------
+
+
+def digest(text: str) -> bytes:
+    """A short stand-in for a text, so that large sets are told apart without their texts."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def program_mark(program: Call) -> bytes:
+    """The digest of a program; equal where programs differ in the order of operands alone."""
+    return digest(str(_ordered(program)))
+
+
+def marks(question: str, program: Call) -> Marks:
+    """The digests of a question and of its program."""
+    return digest(question), program_mark(program)
+
+
+def _ordered(call: Call) -> Call:
+    inputs = [_ordered(given) for given in call.inputs]
+    if call.function in (AND, OR):
+        inputs.sort(key=str)
+    return Call(call.function, tuple(inputs), call.arguments)
+
+
+class Unseen:
+    """Remembers what was kept; memory grows by some 150 bytes for each question."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def is_new(self, found: Marks) -> bool:
+        """Whether neither mark was there before."""
+        return self._seen.isdisjoint(found)
+
+    def add(self, found: Marks) -> bool:
+        """Whether neither mark was there before; both are then."""
+        if not self.is_new(found):
+            return False
+        self._seen.update(found)
+        return True
+
+
+# --- clauses -----------------------------------------------------------------------------------
+#
+# A clause is a Filter of a value (with the QFilters that restrict its fact), a QFilter, a
+# FilterConcept, or one operand of And and Or. FilterConcept directly on FindAll is what a question
+# is about, and always needed.
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """A program without one of its clauses.
+
+    ``clause`` is the call that was dropped, or the operand. ``changed`` maps each call of the whole
+    program that held the clause to what became of it, the innermost first.
+    """
+
+    program: Call
+    clause: Call
+    changed: dict[Call, Call]
+
+
+def without_a_clause(program: Call) -> Iterator[Dropped]:
+    """The program without each of its clauses, in the order in which they are executed."""
+    for inner, clause, changed in _dropped(program):
+        yield Dropped(inner, clause, changed)
+
+
+def _dropped(call: Call) -> Iterator[tuple[Call, Call, dict[Call, Call]]]:
+    """(what is left, the clause, what each call became) for each clause of a call."""
+    function = call.function
+    if function in QFILTERS:
+        # What a QFilter restricts goes with its fact: a relation stays, a filter of a value is one
+        # clause together with its qualifiers.
+        for inner, clause, changed in _dropped(call.inputs[0]):
+            left = Call(function, (inner,), call.arguments)
+            if clause in _chain(call) and clause.function in FILTERS:
+                left = inner
+            yield left, clause, {**changed, call: left}
+        yield call.inputs[0], call, {call: call.inputs[0]}
+        return
+    for place, given in enumerate(call.inputs):
+        for inner, clause, changed in _dropped(given):
+            inputs = (*call.inputs[:place], inner, *call.inputs[place + 1 :])
+            left = Call(function, inputs, call.arguments)
+            yield left, clause, {**changed, call: left}
+    if function in FILTERS or (
+        function is FILTER_CONCEPT and call.inputs[0].function is not FIND_ALL
+    ):
+        yield call.inputs[0], call, {call: call.inputs[0]}
+    elif function in (AND, OR):
+        for place in (0, 1):
+            left = call.inputs[1 - place]
+            yield left, call.inputs[place], {call: left}
+
+
+def _chain(call: Call) -> Iterator[Call]:
+    """The calls below a QFilter that lead to the fact which it restricts."""
+    while call.function in QFILTERS:
+        call = call.inputs[0]
+        yield call
+
+
+# --- judging -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

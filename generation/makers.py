@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from generation.blocks import SIZE, Maker, Options
 from generation.grammar import Grammar, read_grammar
+from generation.judge import Marks, marks
 from generation.lexicon import Lexicon, parse_annotations
 from generation.stats import Figures
-from generation.unseen import Marks, marks
 from kb import KnowledgeBase, load
 from kopl_base.processes import Alone, Executor, Processes
 from kopl_base.stream import read_text

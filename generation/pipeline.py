@@ -7,9 +7,9 @@ from itertools import count as count_from
 
 from generation.blocks import Maker, Options
 from generation.grammar import Grammar
+from generation.judge import Unseen, marks
 from generation.lexicon import Lexicon
 from generation.splits import split
-from generation.unseen import Unseen, marks
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl_base.errors import KoplError

@@ -25,10 +25,10 @@ from generation.conversion import (
     write_file,
     write_folder,
 )
+from generation.judge import Unseen, marks
 from generation.makers import Block, BlockMaker, Line, Plan, Sources, Start, processes
 from generation.pipeline import NOTHING, GenerationError, Scarcity, put_together
 from generation.stats import ANSWERS, Statistics
-from generation.unseen import Unseen, marks
 from kb import KnowledgeBase, load
 from kopl.example import Example, read_examples
 from kopl_base.errors import ReadError, WriteError

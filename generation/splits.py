@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from random import Random
 
-from generation.unseen import digest, program_mark
+from generation.judge import digest, program_mark
 from kopl.example import Example
 from kopl.program import post_order
 from kopl_base.errors import KoplError

@@ -8,9 +8,8 @@ import math
 import sys
 from contextlib import suppress
 
-from generation.balance import SHARES
 from generation.blocks import Options
-from generation.stats import ANSWERS, Statistics, short_rows
+from generation.stats import ANSWERS, SHARES, Statistics, short_rows
 from kopl_base.errors import KoplError
 from kopl_base.wording import counted
 

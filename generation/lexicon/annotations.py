@@ -147,7 +147,7 @@ def annotations_for(kb: KnowledgeBase) -> Annotations | None:
 _DEEPEST = 10  # sections, names, fields, and a verb make four
 
 
-class _Malformed(Exception):
+class _BadEntry(Exception):
     """What is wrong, and the line; the file is added by `parse_annotations`."""
 
     def __init__(self, node: Node, message: str) -> None:
@@ -169,8 +169,11 @@ def parse_annotations(text: str, source: str = "") -> Annotations:
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > _DEEPEST:
                 line = event.start_mark.line + 1
-                raise ReadError("lists or maps inside of others; annotations have sections, names"
-                                " and fields", place=f"line {line}", source=source)  # fmt: skip
+                raise ReadError(
+                    "lists or maps inside of others; annotations have sections, names and fields",
+                    place=f"line {line}",
+                    source=source,
+                )
         root = yaml.compose(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
@@ -185,7 +188,7 @@ def parse_annotations(text: str, source: str = "") -> Annotations:
             section: _entries(section, node, source)
             for section, node in _pairs(root, "sections", list(FIELDS))
         }
-    except _Malformed as problem:
+    except _BadEntry as problem:
         raise ReadError(str(problem), place=f"line {problem.line}", source=source) from None
     return Annotations(sections, source)
 
@@ -208,44 +211,44 @@ def _given(section: str, name: str, node: Node, source: str) -> Given:
                 todo = _text(value) or "to be checked"
             else:
                 found[field] = readers[field](value)
-        except _Malformed as problem:
-            raise _Malformed(value, f"{section}: {name}: {field}: {problem}") from None
+        except _BadEntry as problem:
+            raise _BadEntry(value, f"{section}: {name}: {field}: {problem}") from None
     return Given(found, node.start_mark.line + 1, source, todo)
 
 
 def _pairs(node: Node, where: str, known: list[str] | None = None) -> Iterator[tuple[str, Node]]:
-    """The keys and values of a mapping; raises _Malformed for another node and for double keys."""
+    """The keys and values of a mapping; raises _BadEntry for another node and for double keys."""
     if node.id != "mapping":
-        raise _Malformed(node, f"{where}: names and their fields were expected")
+        raise _BadEntry(node, f"{where}: names and their fields were expected")
     seen: set[str] = set()
     for key, value in node.value:
         if key.id != "scalar":
-            raise _Malformed(key, f"{where}: a name was expected")
+            raise _BadEntry(key, f"{where}: a name was expected")
         name = key.value
         if known is not None and name not in known:
-            raise _Malformed(key, f"{where}: there is no {name!r}; write {', '.join(known)}")
+            raise _BadEntry(key, f"{where}: there is no {name!r}; write {', '.join(known)}")
         if name in seen:
-            raise _Malformed(key, f"{where}: {name!r} stands twice")
+            raise _BadEntry(key, f"{where}: {name!r} stands twice")
         seen.add(name)
         yield name, value
 
 
 def _text(node: Node) -> str:
     if node.id != "scalar":
-        raise _Malformed(node, "a text was expected")
+        raise _BadEntry(node, "a text was expected")
     return " ".join(str(node.value).split())
 
 
 def _noun(node: Node) -> str:
     if not (text := _text(node)):
-        raise _Malformed(node, "it is empty; leave the field out")
+        raise _BadEntry(node, "it is empty; leave the field out")
     return text
 
 
 def _truth(node: Node) -> bool:
     text = _text(node).lower()
     if text not in ("true", "false", "yes", "no"):
-        raise _Malformed(node, f"true or false was expected, not {text!r}")
+        raise _BadEntry(node, f"true or false was expected, not {text!r}")
     return text in ("true", "yes")
 
 
@@ -257,11 +260,11 @@ def _verb(node: Node) -> Verb | None:
             return None
         if found := read_verb(text):
             return found
-        raise _Malformed(node, f"what is the base form of {text!r}? Write {{one: {text}, base: …}}")
+        raise _BadEntry(node, f"what is the base form of {text!r}? Write {{one: {text}, base: …}}")
     parts = {key: _noun(value) for key, value in _pairs(node, "verb", ["one", "many", "base"])}
     found = read_verb(parts.get("one", ""), parts.get("base", ""))
     if "one" not in parts or found is None:
-        raise _Malformed(node, "a verb is written {one: received, base: receive}")
+        raise _BadEntry(node, "a verb is written {one: received, base: receive}")
     return replace(found, many=parts.get("many", found.many))
 
 
@@ -271,7 +274,7 @@ def _comparison(node: Node) -> english.Comparison | None:
         return None if text == "none" else english.comparison(text)
     texts = [_noun(part) for part in node.value] if node.id == "sequence" else []
     if len(texts) != 4:
-        raise _Malformed(
+        raise _BadEntry(
             node, "an adjective was expected, or four: [larger, largest, smaller, smallest]"
         )
     return texts[0], texts[1], texts[2], texts[3]
@@ -279,14 +282,14 @@ def _comparison(node: Node) -> english.Comparison | None:
 
 def _compared(node: Node) -> english.Comparison:
     if (found := _comparison(node)) is None:
-        raise _Malformed(node, "a key is always compared by some word; write 'large' or 'high'")
+        raise _BadEntry(node, "a key is always compared by some word; write 'large' or 'high'")
     return found
 
 
 def _question(node: Node) -> str:
     text = _text(node).rstrip("?")
     if text and "{}" not in text:
-        raise _Malformed(node, "write {} where the owner of the key stands")
+        raise _BadEntry(node, "write {} where the owner of the key stands")
     return text
 
 
@@ -296,13 +299,26 @@ def _asked(node: Node) -> str:
 
 Reader = Callable[[Any], Any]
 FIELDS: dict[str, dict[str, Reader]] = {
-    RELATIONS: {"noun": _noun, "nouns": _noun, "of": _noun, "forward": _verb, "backward": _verb,
-                "several": _truth},
-    KEYS: {"noun": _noun, "a": _noun, "plural": _truth, "comparison": _compared,
-           "adjective": _comparison, "counted": _text, "event": _verb, "question": _question},
-    QUALIFIERS: {"noun": _noun, "a": _noun, "given": _noun, "compared": _text,
-                 "question": _asked},
+    RELATIONS: {
+        "noun": _noun,
+        "nouns": _noun,
+        "of": _noun,
+        "forward": _verb,
+        "backward": _verb,
+        "several": _truth,
+    },
+    KEYS: {
+        "noun": _noun,
+        "a": _noun,
+        "plural": _truth,
+        "comparison": _compared,
+        "adjective": _comparison,
+        "counted": _text,
+        "event": _verb,
+        "question": _question,
+    },
+    QUALIFIERS: {"noun": _noun, "a": _noun, "given": _noun, "compared": _text, "question": _asked},
     UNITS: {"one": _noun, "many": _noun},
     CONCEPTS: {"noun": _noun, "nouns": _noun, "a": _noun, "the": _truth},
     NAMES: {"the": _truth},
-}  # fmt: skip
+}

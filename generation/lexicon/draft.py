@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from generation import english
+from generation.lexicon import Lexicon
 from generation.lexicon.annotations import (
     CONCEPTS,
     KEYS,
@@ -15,7 +16,6 @@ from generation.lexicon.annotations import (
     names_of,
 )
 from generation.lexicon.entries import Verb, read_verb
-from generation.lexicon.lexicon import Lexicon
 from generation.lexicon.review import SECTIONS, reasons
 from generation.lexicon.samples import Samples
 

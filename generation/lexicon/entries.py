@@ -188,9 +188,17 @@ _EVENTS = {
     "time of discovery": read_verb("was discovered"),
 }
 _ADJECTIVES = {
-    "length": "long", "duration": "long", "height": "tall", "width": "wide", "age": "old",
-    "mass": "heavy", "weight": "heavy", "density": "dense", "area": "large", "depth": "deep",
-}  # fmt: skip
+    "length": "long",
+    "duration": "long",
+    "height": "tall",
+    "width": "wide",
+    "age": "old",
+    "mass": "heavy",
+    "weight": "heavy",
+    "density": "dense",
+    "area": "large",
+    "depth": "deep",
+}
 _HIGH = re.compile(
     r"rate|elevation|point|density|expectancy|ratio|GDP|income|energy|age\b|coefficient|debt"
     r"|expenditure|electronegativity|temperature|inflation|price|latitude|longitude|number\b(?! of)"
@@ -269,8 +277,11 @@ def guess_qualifier(name: str, noun: str = "") -> QualifierEntry:
         return QualifierEntry("", "", name, "", f"what was it {name}")
     noun = noun or name
     compared = {"start time": "starting", "end time": "ending"}.get(name, "")
-    asked = {"point in time": "when was that", "start time": "when did that start",
-             "end time": "when did that end"}.get(name, f"what is the {noun}")  # fmt: skip
+    asked = {
+        "point in time": "when was that",
+        "start time": "when did that start",
+        "end time": "when did that end",
+    }.get(name, f"what is the {noun}")
     return QualifierEntry(noun, english.with_article(noun), f"with the {noun}", compared, asked)
 
 

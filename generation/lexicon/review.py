@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from generation import english
+from generation.lexicon import Lexicon
 from generation.lexicon.annotations import (
     CONCEPTS,
     KEYS,
@@ -17,7 +18,6 @@ from generation.lexicon.annotations import (
     Given,
     names_of,
 )
-from generation.lexicon.lexicon import Lexicon
 from kb import Date, KnowledgeBase, Year
 
 SECTIONS = (RELATIONS, KEYS, QUALIFIERS, UNITS, CONCEPTS)

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from generation import english
+from generation.lexicon import Lexicon
 from generation.lexicon.annotations import CONCEPTS, KEYS, QUALIFIERS, RELATIONS, UNITS
-from generation.lexicon.lexicon import Lexicon
 from generation.lexicon.words import NoWords
 from kb import Quantity
 from kb.facts import FactTable

@@ -7,8 +7,8 @@ from itertools import islice
 
 import pytest
 
-from generation.balance import SHARES, SHORT
-from generation.blocks import Maker, Options
+from generation.blocks import SHORT, Maker, Options
+from generation.stats import SHARES
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl.executor import Executor

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from generation import generate
 from generation.choices import CHOICES, Choices
-from generation.clauses import without_a_clause
+from generation.judge import without_a_clause
 from kb import Builder, KnowledgeBase, Quantity, Year
 from kopl.answers import published_equal, same_answer
 from kopl.executor import Executor

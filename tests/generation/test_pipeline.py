@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from generation import GenerationError, generate, read_grammar, split
-from generation.balance import SHARES
 from generation.blocks import SIZE, Maker
 from generation.english import plural, say
 from generation.grammar import bundled
 from generation.judge import BALANCE, asks_what_it_says, names_answer, reads_badly
 from generation.pools import NoDraw, constant_for, number_beside
+from generation.stats import SHARES
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares, readings
 from kopl.example import Example

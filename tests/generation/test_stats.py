@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from generation.balance import SHARES
 from generation.plots import write_plots
 from generation.stats import (
     FIRST_WORDS,
     OTHER,
     PAPER,
     PAPER_TYPES,
+    SHARES,
     Figures,
     Statistics,
     rows_of,
