@@ -22,7 +22,7 @@ from kopl_base.tables import escaped
 from kopl_base.temporary import remove, reserve
 
 if TYPE_CHECKING:
-    from generation.card import Origin
+    from generation.parquet import Origin
 
 log = logging.getLogger("kb")
 
@@ -118,8 +118,7 @@ def write_folder(
     files = {part: _file_of(name, form) for name, part in named.items()}
     check_folder(target, files.values())
     if form == "parquet":
-        from generation.card import write_card
-        from generation.tables import write_parquet
+        from generation.parquet import write_card, write_parquet
 
         splits: dict[str, Written] = {}
         figures = {name: Statistics(bound=ANSWERS) for name in named}
@@ -200,7 +199,7 @@ def write_file(path: Path | str, examples: Iterable[Example], form: str) -> int:
     if Path(path).is_dir():
         raise WriteError(f"{path}: is a folder; one file becomes one file, name it")
     if form == "parquet":
-        from generation.tables import write_parquet
+        from generation.parquet import write_parquet
 
         return write_parquet(path, examples).rows
     if form == "kqapro":

@@ -33,7 +33,7 @@ from kb import KnowledgeBase, load
 from kopl.example import Example, read_examples
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.packages import version
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.runs import FileJob, in_order, work
 from kopl_base.stream import COMPRESSED
 
@@ -84,7 +84,7 @@ def run(
     kb = kb if kb is not None else load(plan.kb, cache=plan.cache)
     job = Questions(target, plan, kb, wanted, resume=resume)
     start = executor or processes(workers)
-    work(job, in_order(job, start(plan, kb)), ProgressBar("generating questions", plan.count))
+    work(job, in_order(job, start(plan, kb)), Progress("generating questions", plan.count))
     if form == "jsonl" and target.suffix not in COMPRESSED:
         job.finish()
         return job.report
@@ -92,7 +92,7 @@ def run(
     def convert(lines: Path) -> None:
         examples = read_examples(lines)
         if is_folder(target, form):
-            from generation.card import Origin
+            from generation.parquet import Origin
 
             origin = Origin.of(plan, kb)
             write_folder(target, {"train": examples}, form, licence=licence, origin=origin)
@@ -111,7 +111,7 @@ def _target(output: Path, form: str) -> Path:
     check_form(output, form)
     target = Path(os.path.realpath(output))
     if form == "parquet":
-        from generation.tables import schema
+        from generation.parquet import schema
 
         schema()
     if is_folder(target, form):

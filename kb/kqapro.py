@@ -10,7 +10,7 @@ from kb.assemble import Assembler
 from kb.problems import Problems
 from kb.records import SPELLINGS, Ends, NodeReader, Spelling, node_json, nodes_of
 from kb.store import KnowledgeBase
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import JsonStream, TextReader, writing
 
 
@@ -74,7 +74,7 @@ def write_kqapro(
     (``head``), or at both its ends (``both``, as the published executors need it).
     """
     names = SPELLINGS[spelling]
-    with writing(path) as file, ProgressBar(f"writing {Path(path).name}", kb.node_count) as bar:
+    with writing(path) as file, Progress(f"writing {Path(path).name}", kb.node_count) as bar:
         for section, concepts in (("concepts", True), ("entities", False)):
             file.write("{" if concepts else ", ")
             file.write(f'"{section}": {{')

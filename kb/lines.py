@@ -15,7 +15,7 @@ from kb.problems import Problems
 from kb.records import SPELLINGS, Ends, NodeReader, node_json, nodes_of
 from kb.store import KnowledgeBase
 from kopl_base.jsontext import JsonDecoder
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import TextReader, writing
 
 
@@ -61,7 +61,7 @@ def read_lines(path: Path | str, problems: Problems | None = None) -> KnowledgeB
 def write_lines(kb: KnowledgeBase, path: Path | str, *, ends: Ends = "recorded") -> None:
     """Write JSON lines, concepts first; compressed when the name ends in .gz or .bz2."""
     names = SPELLINGS["A"]
-    with writing(path) as file, ProgressBar(f"writing {Path(path).name}", kb.node_count) as bar:
+    with writing(path) as file, Progress(f"writing {Path(path).name}", kb.node_count) as bar:
         for concepts in (True, False):
             kind = "concept" if concepts else "entity"
             for node in nodes_of(kb, concepts=concepts):

@@ -37,7 +37,7 @@ from kb.iri import (
 from kb.store import KnowledgeBase
 from kb.values import Date, Quantity, print_number
 from kopl_base.errors import KoplError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import writing
 
 RdfForm = Literal["nt", "ttl", "nq"]
@@ -100,7 +100,7 @@ def write_rdf(
         pieces = _turtle(kb, base, terms)
     else:
         pieces = _ntriples(kb, base, graph, terms)
-    with writing(path) as file, ProgressBar(f"writing {Path(path).name}", kb.node_count) as bar:
+    with writing(path) as file, Progress(f"writing {Path(path).name}", kb.node_count) as bar:
         for piece, node in pieces:
             file.write(piece)
             bar.reach(node)

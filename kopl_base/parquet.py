@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.packages import needs
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import writing
 
 BATCH = 1000  # rows held at a time
@@ -81,7 +81,7 @@ def read_table(
             if missing := set(needed) - set(names):
                 raise ReadError(f"no column {' and '.join(sorted(missing))}", source=str(path))
             wanted = None if columns is None else [name for name in columns if name in names]
-            with ProgressBar(f"reading {path.name}", file.metadata.num_rows) as bar:
+            with Progress(f"reading {path.name}", file.metadata.num_rows) as bar:
                 for batch in file.iter_batches(BATCH, columns=wanted):
                     yield from batch.to_pylist()
                     bar.advance(batch.num_rows)

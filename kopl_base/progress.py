@@ -1,4 +1,4 @@
-"""A progress bar for long work: on a terminal, and only once the work takes a while."""
+"""How far long work is: a bar on a terminal, and only once the work takes a while."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any
 
 log = logging.getLogger("kb")
 
@@ -89,28 +88,16 @@ class TimeLeft:
         return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
-def column_of(left: TimeLeft) -> Any:
-    """The time left as a column of one of rich's progress bars."""
-    from rich.progress import ProgressColumn, Task
-    from rich.text import Text
+class Progress:
+    """Tells how far some work is: every long work of the toolkit says it here.
 
-    class Left(ProgressColumn):
-        max_refresh = 0.5
+    It is drawn as a `Bar`, unless standard error is not a terminal. What `reach` is given first is
+    where the work begins: it took no time. With an ``advice``, work that will take more than `LONG`
+    is told once as a warning, the advice behind it, bar or not. ``noted``: a note of what else is
+    known takes the place of the percentage.
 
-        def render(self, task: Task) -> Text:
-            return Text(str(left), style="progress.remaining")
-
-    return Left()
-
-
-class ProgressBar:
-    """Shows how far some work is; silent when standard error is not a terminal.
-
-    What `reach` is given first is where the work begins: it took no time. With an ``advice``, work
-    that will take more than `LONG` is told once as a warning, the advice behind it, bar or not.
-
-    >>> with ProgressBar("reading", total=3) as bar:
-    ...     bar.advance(1)
+    >>> with Progress("reading", total=3) as progress:
+    ...     progress.advance(1)
     """
 
     def __init__(
@@ -120,18 +107,18 @@ class ProgressBar:
         *,
         shown: bool | None = None,
         advice: str | None = None,
+        noted: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._title, self._total = title, total
+        self.title, self.total, self.noted = title, total, noted
+        self.done = 0.0
+        self.time_left = TimeLeft(total or 0.0, clock)
         self._shown = sys.stderr.isatty() if shown is None else shown
         self._advice, self._clock = advice, clock
         self._began = clock()
-        self._done = 0.0
-        self._left = TimeLeft(total or 0.0, clock)
-        self._bar: Any = None
-        self._task: Any = None
+        self._bar: Bar | None = None
 
-    def __enter__(self) -> ProgressBar:
+    def __enter__(self) -> Progress:
         return self
 
     def __exit__(
@@ -141,41 +128,67 @@ class ProgressBar:
         trace: TracebackType | None,
     ) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            self._bar.close()
 
     def advance(self, amount: float) -> None:
         """Say that this much more is done."""
-        self.reach(self._done + amount)
+        self.reach(self.done + amount)
 
     @property
     def left(self) -> float | None:
         """The seconds left, None where nothing is known yet."""
-        return self._left.seconds
+        return self.time_left.seconds
 
-    def reach(self, done: float) -> None:
+    def reach(self, done: float, note: str = "") -> None:
         """Say how much is done in all."""
-        self._done = done
-        self._left.reach(done)
+        self.done = done
+        self.time_left.reach(done)
         self._tell()
-        if not self._shown or (self._bar is None and self._clock() - self._began < PATIENCE):
+        if not self._shown:
             return
-        if self._bar is None:
-            # Imported here: start-up must not pay for a bar that is never drawn.
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
-
-            columns = [TextColumn("{task.description}"), BarColumn(), TaskProgressColumn()]
-            if self._total is not None:
-                columns.append(column_of(self._left))
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._task = self._bar.add_task(self._title, total=self._total)
-        self._bar.update(self._task, completed=done)
+        if self._bar is None and self._clock() - self._began >= PATIENCE:
+            self._bar = Bar(self)
+        if self._bar is not None:
+            self._bar.show(note)
 
     def _tell(self) -> None:
         left = self.left
         if self._advice is None or left is None or left <= LONG:
             return
-        log.warning("%s will take about %s at this pace; %s", self._title, about(left),
+        log.warning("%s will take about %s at this pace; %s", self.title, about(left),
                     self._advice)  # fmt: skip
         self._advice = None
+
+
+class Bar:
+    """The progress of some work as a bar on a terminal, which goes away at its end."""
+
+    def __init__(self, progress: Progress) -> None:
+        # Imported here: start-up must not pay for a bar that is never drawn.
+        from rich import progress as rich
+        from rich.console import Console
+        from rich.text import Text
+
+        class Left(rich.ProgressColumn):
+            max_refresh = 0.5
+
+            def render(self, task: rich.Task) -> Text:
+                return Text(str(progress.time_left), style="progress.remaining")
+
+        figures = rich.TextColumn("{task.fields[note]}") if progress.noted else None
+        columns = [rich.TextColumn("{task.description}"), rich.BarColumn()]
+        columns.append(figures or rich.TaskProgressColumn())
+        if progress.total is not None:
+            columns.append(Left())
+        self._progress = progress
+        self.drawn = rich.Progress(*columns, console=Console(stderr=True), transient=True)
+        self.drawn.start()
+        self._task = self.drawn.add_task(progress.title, total=progress.total, note="")
+
+    def show(self, note: str) -> None:
+        """Draw how far it is."""
+        self.drawn.update(self._task, completed=self._progress.done, note=note)
+
+    def close(self) -> None:
+        """Take it away."""
+        self.drawn.stop()

@@ -19,7 +19,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from kopl_base.errors import KoplError
 from kopl_base.processes import AHEAD, Executor, LostWorkerError, Made, Maker
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.unfinished import Unfinished
 
 Block = tuple[Any, ...]
@@ -64,7 +64,7 @@ class Job(Protocol[Taken]):
         """Let go of what is open, at the end or because of an error."""
 
 
-def work(job: Job[Made], results: Results[Made], progress: ProgressBar) -> None:
+def work(job: Job[Made], results: Results[Made], progress: Progress) -> None:
     """Bring a job to its end, or to where the results of its blocks end.
 
     Raises what making and taking blocks raises; the job's failure where a worker was lost.

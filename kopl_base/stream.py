@@ -17,7 +17,7 @@ from typing import IO, Any, TextIO, cast
 
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.jsontext import JsonDecoder
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.temporary import reserve
 
 CHUNK = 1 << 20
@@ -61,7 +61,7 @@ class TextReader:
         elif compression == "xz":
             opened = lzma.LZMAFile(self._raw)  # noqa: SIM115 (closed with the reader)
         self._text = io.TextIOWrapper(opened, encoding=encoding, errors=errors, newline="")
-        self._bar = ProgressBar(title or f"reading {path.name}", size)
+        self._bar = Progress(title or f"reading {path.name}", size)
         self._lines: Iterator[str] = iter(())  # read, not yet given
 
     def __enter__(self) -> TextReader:

@@ -98,12 +98,12 @@ def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
 
     What one question goes wrong with stands in its own line, and the next is asked.
     """
-    from kopl_base.progress import ProgressBar
+    from kopl_base.progress import Progress
     from kopl_cli.run import error_json
 
     asked = list(_questions(arguments.questions))
     unread = 0
-    with ProgressBar("asking", len(asked)) as bar:
+    with Progress("asking", len(asked)) as bar:
         for id, question in asked:
             named = {"id": id, "question": question} if id is not None else {"question": question}
             shown = sys.stdout.isatty() and not arguments.json

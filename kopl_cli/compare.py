@@ -12,7 +12,7 @@ from typing import Any
 
 from kopl.errors import ProgramError
 from kopl_base.errors import KoplError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.tables import print_table
 from kopl_base.wording import counted
 from kopl_cli.common import add_encoding, add_endpoint, add_kb, open_executor, open_kb, seconds
@@ -89,7 +89,7 @@ def _row(name: str, tally: _Tally) -> tuple[object, ...]:
 
 def _compare(programs: list[Any], engines: dict[str, Any], as_json: bool) -> dict[str, _Tally]:
     tallies = {name: _Tally() for name in engines}
-    with ProgressBar("comparing", len(programs)) as bar:
+    with Progress("comparing", len(programs)) as bar:
         for number, program in enumerate(programs, 1):
             results = {
                 name: _result(program, engine, tallies[name]) for name, engine in engines.items()

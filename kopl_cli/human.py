@@ -17,7 +17,7 @@ from kb import KnowledgeBase, write_kqapro, write_lines, write_snapshot
 from kopl.example import Example
 from kopl.traits import asking
 from kopl_base.errors import KoplError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import writing
 from kopl_base.tables import print_table
 from kopl_base.wording import counted
@@ -46,7 +46,7 @@ def conversions(
     questions: Sequence[HumanQuestion], schema: Schema
 ) -> Iterator[tuple[HumanQuestion, Conversion | NotConverted]]:
     """Every question with its program, or with the reason why it has none."""
-    with ProgressBar("converting", total=len(questions)) as bar:
+    with Progress("converting", total=len(questions)) as bar:
         for question in questions:
             try:
                 yield question, convert(question, schema)

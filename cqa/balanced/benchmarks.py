@@ -35,7 +35,7 @@ from cqa.types.registry import TreeType, by_name
 from cqa.types.tree import Tree
 from kopl_base.errors import KoplError, WriteError
 from kopl_base.processes import Alone, Executor, Maker
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.runs import in_order, work
 from kopl_base.stream import writing
 from kopl_base.unfinished import GO_ON
@@ -160,7 +160,7 @@ def run(
     executor: AbstractContextManager[Executor[list[Candidate]]] = nullcontext(Alone(maker.block))
     if workers > 1:
         executor = executor_of(partial(_maker, maker.settings), graph, workers)
-    bar = ProgressBar("building the benchmark", total, advice=ADVICE)
+    bar = Progress("building the benchmark", total, advice=ADVICE)
     work(job, in_order(job, executor), bar)
     outcomes: dict[str, Outcome] = {}
     with writing(folder / QUERIES) as file:

@@ -17,7 +17,7 @@ from cqa.graphs.links import Links
 from cqa.graphs.names import Names
 from kb.columns import Array
 from kopl_base.errors import ReadError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import read_text, writing
 
 VERSION = 1
@@ -43,7 +43,7 @@ def save(graph: Graph, folder: Path | str) -> None:
         if names is not None:
             arrays.update({f"{prefix}_{part}": names.arrays[part] for part in _NAMES})
     described: dict[str, dict[str, Any]] = {}
-    with ProgressBar(f"writing {folder.name}", sum(a.nbytes for a in arrays.values())) as bar:
+    with Progress(f"writing {folder.name}", sum(a.nbytes for a in arrays.values())) as bar:
         for name, array in arrays.items():
             checksum = _checksum(array)
             file_name = f"{name}-{checksum:08x}.npy"

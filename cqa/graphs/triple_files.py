@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from kb.arrays import Ids
 from kopl_base.errors import KoplError, ReadError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import CHUNK, TextReader, read_text
 
 LARGEST = (1 << 31) - 2  # entities are 32-bit numbers
@@ -42,7 +42,7 @@ def read_numbers(path: Path, columns: int, *, optional: int = 0, skip: int = 0) 
     try:
         with (
             path.open("rb") as file,
-            ProgressBar(f"reading {path.name}", path.stat().st_size) as bar,
+            Progress(f"reading {path.name}", path.stat().st_size) as bar,
         ):
             for _ in range(skip):
                 file.readline()

@@ -14,7 +14,7 @@ from cqa.types.registry import betae_types
 from cqa.vocabularies import NO_ANSWER
 from kopl_base.errors import KoplError
 from kopl_base.packages import figure_class, save_png
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.tables import write_csv
 
 ITSELF = "itself"
@@ -148,7 +148,7 @@ def labelled(
     """Sampled queries, some thousand at once, and what their answers reduce to."""
     waiting: list[Sample] = []
     total = len(samples) if isinstance(samples, Sequence) else None
-    with ProgressBar("labelling answers", total) as bar:
+    with Progress("labelling answers", total) as bar:
         for sample in samples:
             waiting.append(sample)
             if len(waiting) >= TOGETHER:

@@ -28,7 +28,7 @@ from cqa.sampling.source import check_split
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.packages import version
 from kopl_base.processes import Alone, Maker
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.runs import FileJob, in_order, work
 
 __all__ = ["Plan", "Report", "run", "stream"]
@@ -124,11 +124,11 @@ def _check(plan: Plan, graph: Graph, workers: int) -> None:
     check_count(plan.kinds, plan.count, graph.full(plan.split), ordered=ordered)
 
 
-def _bar(plan: Plan, until: float | None, advice: str, *, shown: bool | None = None) -> ProgressBar:
+def _bar(plan: Plan, until: float | None, advice: str, *, shown: bool | None = None) -> Progress:
     """The bar of a run; what takes long is told with the advice, unless its time has an end."""
     total = plan.count * len(plan.kinds)
     told = advice if until is None else None
-    return ProgressBar("sampling queries", total, shown=shown, advice=told)
+    return Progress("sampling queries", total, shown=shown, advice=told)
 
 
 # --- putting blocks together --------------------------------------------------------------------

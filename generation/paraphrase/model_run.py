@@ -24,7 +24,7 @@ from generation.paraphrase.model import AskError, Model, Reply, Request
 from generation.paraphrase.originals import Original, originals
 from generation.paraphrase.prompt import Prompt, question_in
 from kopl_base.errors import KoplError, ReadError, WriteError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.runs import Block, as_they_come, work
 from kopl_base.stream import writing
 from kopl_base.unfinished import Unfinished
@@ -86,7 +86,7 @@ def run(
     job = Replies(Path(output), plan, model, resume=resume)
     results = as_they_come(job.batches(report), job.ask, model.workers, job.over)
     try:
-        work(job, results, ProgressBar("asking the model", total))
+        work(job, results, Progress("asking the model", total))
     except AskError as error:
         if not job.replies:
             raise

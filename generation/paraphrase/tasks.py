@@ -18,7 +18,7 @@ from generation.paraphrase.originals import Original
 from kopl.chart import chart, data_uri
 from kopl.text import write_nested
 from kopl_base.errors import KoplError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import writing
 from kopl_base.tables import escaped
 
@@ -92,7 +92,7 @@ def write_tasks(
     if form is None or (form == ".json" and path.suffix != ".json"):
         raise KoplError(f"{path}: task files end in .csv (a table) or .json (Label Studio)")
     count = 0
-    with writing(path) as file, ProgressBar("writing tasks", None) as bar:
+    with writing(path) as file, Progress("writing tasks", None) as bar:
         columns = JUDGING if judging else WRITING
         rows = csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL)
         if form == ".csv":

@@ -15,7 +15,7 @@ from kb.store import QualifierMap
 from kb.values import NO_UNIT, Date, Quantity, Value, print_number
 from kopl.sparql.properties import ITEM
 from kopl.sparql.wikidata import DATATYPES, NO_UNIT_ITEM, PROP, RDFS, WD, WIKIBASE, Wikidata
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.stream import writing
 
 STATEMENT, VALUE = WD + "statement/", "http://www.wikidata.org/value/"
@@ -55,7 +55,7 @@ def write_wikidata(kb: KnowledgeBase, path: Path | str, *, language: str = "en")
     Raises KoplError for what is no language, WriteError for a file that cannot be written.
     """
     Wikidata(language=language)
-    with writing(path) as file, ProgressBar(f"writing {Path(path).name}", None) as bar:
+    with writing(path) as file, Progress(f"writing {Path(path).name}", None) as bar:
         for number, piece in enumerate(wikidata_ntriples(kb, language=language)):
             file.write(piece)
             bar.reach(number)

@@ -164,7 +164,7 @@ def _opened(arguments: argparse.Namespace, graph: Graph) -> Iterator[Sample]:
     """The queries of the arguments' file, at most so many of each type."""
     from cqa.evaluation.evaluation import limited
     from cqa.formats.samples import format_of, read_samples
-    from kopl_base.progress import ProgressBar
+    from kopl_base.progress import Progress
 
     samples = read_samples(arguments.file, arguments.input_format, arguments.split, graph)
     if arguments.most is not None:
@@ -174,7 +174,7 @@ def _opened(arguments: argparse.Namespace, graph: Graph) -> Iterator[Sample]:
         yield from samples
         return
     held = list(samples)
-    with ProgressBar("evaluating", len(held)) as bar:
+    with Progress("evaluating", len(held)) as bar:
         for sample in held:
             yield sample
             bar.advance(1)

@@ -8,7 +8,7 @@ from pathlib import Path
 from kb import KnowledgeBase
 from kopl.example import Asked, read_examples, read_questions
 from kopl_base.errors import ReadError, WriteError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from parsers.checkpoint import read_run
 from parsers.evaluation.accuracy import Report, evaluate
 from parsers.evaluation.confidence import (
@@ -68,7 +68,7 @@ def score_run(
     """The report of a run on some examples, with its temperature, which is fitted if need be."""
     parts = parser.model.parts = Parts()
     temperature, remarks = calibrate(folder, parser, decoding, fitted, examples)
-    with ProgressBar(f"evaluating {folder}", len(examples)) as bar:
+    with Progress(f"evaluating {folder}", len(examples)) as bar:
         report = evaluate(
             parser.model, examples, parser.description.answers, bar.advance,
             beams=decoding.beams, constrained=decoding.constrained, guided=decoding.guided,
@@ -117,7 +117,7 @@ def calibrate(
     try:
         valid = validation_questions(folder)[:most]
         if found is None:
-            with ProgressBar(f"calibrating {folder}", len(valid)) as bar:
+            with Progress(f"calibrating {folder}", len(valid)) as bar:
                 found = fit(parser.model, valid, decoding, bar.advance)
             try:
                 write_temperature(folder, found)

@@ -90,7 +90,7 @@ def test_json_lines_keep_everything(tmp_path_factory: Any, given_examples: list[
 
 def test_parquet_keeps_everything(tmp_path_factory: Any) -> None:
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
-    from generation.tables import write_parquet
+    from generation.parquet import write_parquet
 
     path = tmp_path_factory.getbasetemp() / "set.parquet"
 

@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from generation.blocks import Options
-from generation.card import Origin
 from generation.formats import open_examples
 from generation.makers import BlockMaker
+from generation.parquet import Origin
 from generation.pipeline import GenerationError
 from generation.run import Plan, Questions, run
 from generation.stats import Statistics
@@ -332,7 +332,7 @@ def test_a_conversion_that_fails_loses_nothing(
     def full(*_: Any, **__: Any) -> None:
         raise WriteError(f"{target}: cannot be written: No space left on device")
 
-    for place in ("conversion.to_row", "tables.to_row", "conversion.write_examples"):
+    for place in ("conversion.to_row", "parquet.to_row", "conversion.write_examples"):
         monkeypatch.setattr(f"generation.{place}", full)
     with pytest.raises(WriteError, match=r"No space left .* has all 45 questions: --resume writes"):
         run(plan(lands_file, 45), target, form=form)

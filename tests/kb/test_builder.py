@@ -35,7 +35,7 @@ from kb import (
     write_snapshot,
 )
 from kb.store import suggest
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.spelling import near_names
 from tests.kb.strategies import document_of
 
@@ -285,12 +285,13 @@ def test_no_bar_without_a_terminal(capsys: pytest.CaptureFixture[str], tmp_path:
 def test_a_bar_on_long_work(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = io.StringIO()
     monkeypatch.setattr("sys.stderr", screen)
-    with ProgressBar("counting", 10, shown=True) as bar:
+    with Progress("counting", 10, shown=True) as bar:
         bar.advance(1)
         assert bar._bar is None  # not yet: the work is young
         monkeypatch.setattr(kopl_base.progress, "PATIENCE", 0.0)
         bar.advance(2)
-        drawn: Any = bar._bar
+        assert bar._bar is not None
+        drawn: Any = bar._bar.drawn
         assert drawn.tasks[0].completed == 3 and drawn.tasks[0].total == 10
         bar.reach(7)
         assert drawn.tasks[0].completed == 7

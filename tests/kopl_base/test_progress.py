@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kopl_base.progress import ProgressBar, TimeLeft, about
+from kopl_base.progress import Progress, TimeLeft, about
 
 
 def told(bursts: list[tuple[float, float]], total: float) -> list[tuple[float, float]]:
@@ -53,7 +53,7 @@ def test_what_was_done_before_took_no_time() -> None:
 
 
 def test_the_bar_knows_the_time_left() -> None:
-    with ProgressBar("x", 10, shown=False) as bar:
+    with Progress("x", 10, shown=False) as bar:
         assert bar.left is None
         bar.reach(2)
         bar.reach(2)
@@ -73,7 +73,7 @@ def test_long_work_is_told_once(
 ) -> None:
     """Ten a second, without a bar: what takes more than ten minutes is told after some seconds."""
     now = 0.0
-    with ProgressBar("sampling", total, shown=False, advice="stop it", clock=lambda: now) as bar:
+    with Progress("sampling", total, shown=False, advice="stop it", clock=lambda: now) as bar:
         for step in range(90):
             now = step * 0.5
             bar.advance(5)
@@ -84,7 +84,7 @@ def test_long_work_is_told_once(
 
 def test_nothing_is_told_of_work_without_an_advice(caplog: pytest.LogCaptureFixture) -> None:
     now = 0.0
-    with ProgressBar("sampling", 1e9, shown=False, clock=lambda: now) as bar:
+    with Progress("sampling", 1e9, shown=False, clock=lambda: now) as bar:
         for step in range(3):
             now = 6.0 * step
             bar.advance(5)

@@ -14,7 +14,7 @@ import pytest
 
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.processes import LostWorkerError
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from kopl_base.runs import FileJob, as_they_come, in_order, work
 
 
@@ -70,7 +70,7 @@ class Several:
 
 
 def bring(job: Squares, executor: Several, until: float | None = None) -> None:
-    progress = ProgressBar("squares", job.limit)
+    progress = Progress("squares", job.limit)
     work(job, in_order(job, nullcontext(executor), until), progress)
 
 

@@ -17,7 +17,7 @@ from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import Call
-from kopl_base.progress import ProgressBar
+from kopl_base.progress import Progress
 from parsers.actions import FUNCTION, KNOWN, POINTERS, Actions, Draft, FreeDraft
 from parsers.constrain.rerank import PartialRuns
 from parsers.linking import Linker
@@ -139,7 +139,7 @@ class PointerModel(Model):
         """The examples whose arguments stand in the question or in the schema, and the others."""
         items, left = prepare(examples, self.actions, self.linker, self.mentions)
         if self.encoder:
-            with ProgressBar("reading questions", len(items)) as bar:
+            with Progress("reading questions", len(items)) as bar:
                 vectors = self.encoder.of([item.asked.question for item in items], bar.advance)
             items = [
                 replace(item, asked=replace(item.asked, vectors=own))

@@ -1,22 +1,57 @@
-"""The data card of a question set: README.md beside its Parquet files, as the hub shows it."""
+"""Question sets as Parquet files, and their data card: README.md beside the files of a folder."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from generation.blocks import Options
+from generation.formats import COLUMNS, to_row
 from generation.makers import Plan
 from generation.stats import Statistics, main_rows, short_rows
-from generation.tables import schema
 from kb import KnowledgeBase
+from kopl.example import Example
+from kopl.traits import hops, locating, skills
 from kopl_base.packages import version
-from kopl_base.parquet import Written, dataset_info, header
+from kopl_base.parquet import Written, arrow_packages, dataset_info, header, write_table
 from kopl_base.stream import writing
+
+# What follows from the program, for those who look for examples in the table; not read back.
+DERIVED = ("hops", "skills", "locating")
+
+
+def schema() -> Any:
+    """The columns of a set as a schema of pyarrow; raises KoplError without the package."""
+    arrow, _ = arrow_packages()
+    text, texts = arrow.string(), arrow.list_(arrow.string())
+    call = arrow.struct(
+        [
+            ("function", text),
+            ("dependencies", arrow.list_(arrow.int32())),
+            ("inputs", texts),
+        ]
+    )
+    types = {"program": arrow.list_(call), "choices": texts, "hops": arrow.int32()}
+    types |= {"skills": texts, "locating": texts}
+    return arrow.schema([(name, types.get(name, text)) for name in (*COLUMNS, *DERIVED)])
+
+
+def write_parquet(path: Path | str, examples: Iterable[Example]) -> Written:
+    """Write examples as a Parquet file, and say how many and how large."""
+    return write_table(path, map(_row, examples), schema())
+
+
+def _row(example: Example) -> dict[str, Any]:
+    program = example.program
+    traits = {"hops": hops(program), "skills": skills(program), "locating": locating(program)}
+    return to_row(example) | traits
+
+
+# --- the data card ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
