@@ -37,11 +37,11 @@ from kopl_base.progress import Progress
 from kopl_base.runs import FileJob, in_order, work
 from kopl_base.stream import COMPRESSED
 
-__all__ = ["Plan", "Report", "run", "stream"]
+__all__ = ["GenerationReport", "Plan", "run", "stream"]
 
 
 @dataclass
-class Report:
+class GenerationReport:
     """What a run did: kept questions, candidates by the reason why they were not, queries run.
 
     The statistics are those of all questions that the file has, those of a stopped run among them.
@@ -64,7 +64,7 @@ def run(
     kb: KnowledgeBase | None = None,
     licence: str | None = None,
     wanted: Callable[[int, Block], int] | None = None,
-) -> Report:
+) -> GenerationReport:
     """Write the questions of a plan as a file, compressed as its name says, or as a folder.
 
     ``form`` is one of `generation.conversion.FORMATS`; else the name's ending says it, and other
@@ -136,7 +136,7 @@ class Questions(FileJob[Block]):
         resume: bool,
     ) -> None:
         self.plan, self.block = plan, plan.shard[0]
-        self.report = Report()
+        self.report = GenerationReport()
         self._wanted, self._unseen, self._scarcity = wanted, Unseen(), Scarcity()
         super().__init__(output, _about(plan, kb), "questions", resume=resume)
         self.report.kept = self.kept

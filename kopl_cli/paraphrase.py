@@ -225,10 +225,10 @@ def _import(arguments: argparse.Namespace) -> int:
 
 
 def _model(arguments: argparse.Namespace) -> int:
-    from generation.paraphrase.model_run import Plan, run
+    from generation.paraphrase.model_run import ParaphrasePlan, run
     from generation.paraphrase.prompt import load_prompt
 
-    plan = Plan(
+    plan = ParaphrasePlan(
         arguments.set,
         load_prompt(arguments.prompt),
         count=arguments.count,

@@ -65,10 +65,6 @@ TORCH_ELSEWHERE: set[str] = set()
 
 # Public names that several classes of a package have; five of them would be few enough.
 TWICE = {
-    ("cqa", "Plan"),
-    ("cqa", "Report"),
-    ("generation", "Plan"),
-    ("generation", "Report"),
     ("parsers", "KoplLanguage"),
     ("parsers", "Language"),
     ("parsers", "Network"),

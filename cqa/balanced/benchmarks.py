@@ -68,7 +68,7 @@ ROUND = 8
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchmarkPlan:
     """What a benchmark is to hold.
 
     ``pairs``: of each type for each category; ``share``: the largest share of a type's pairs that
@@ -120,7 +120,7 @@ class Outcome:
 
 
 def run(
-    plan: Plan,
+    plan: BenchmarkPlan,
     graph: Graph,
     folder: Path | str,
     *,
@@ -238,7 +238,7 @@ class Building:
         """Nothing is open: the journal has what was added in the rounds before."""
 
 
-def _outcome(kept: Sequence[Candidate], filling: Filling, plan: Plan) -> Outcome:
+def _outcome(kept: Sequence[Candidate], filling: Filling, plan: BenchmarkPlan) -> Outcome:
     pairs = dict.fromkeys(filling.categories, 0)
     uses: tuple[Counter[int], Counter[int]] = Counter(), Counter()
     for candidate in kept:

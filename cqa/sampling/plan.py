@@ -30,7 +30,7 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrawingPlan:
     """The nodes of a tree, inputs before what is made of them; the last one is the root.
 
     ``negations`` has, for each part that is taken from a set, the nodes on the way from that set to
@@ -49,7 +49,7 @@ class Plan:
         return self.nodes[-1]
 
 
-def plan_of(tree: Tree) -> Plan:
+def plan_of(tree: Tree) -> DrawingPlan:
     """The plan of an operator tree; raises SamplingError for what is no bounded set."""
     made = _Planner(tree)
     root = made.positive(tree)
@@ -62,7 +62,9 @@ def plan_of(tree: Tree) -> Plan:
             visit(part, way)
 
     visit(root, ())
-    return Plan(tree, tuple(made.nodes), tuple(negations), next(made.relations), next(made.anchors))
+    return DrawingPlan(
+        tree, tuple(made.nodes), tuple(negations), next(made.relations), next(made.anchors)
+    )
 
 
 @dataclass

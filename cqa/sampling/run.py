@@ -31,7 +31,7 @@ from kopl_base.processes import Alone, Maker
 from kopl_base.progress import Progress
 from kopl_base.runs import FileJob, in_order, work
 
-__all__ = ["Plan", "Report", "run", "stream"]
+__all__ = ["Plan", "SamplingReport", "run", "stream"]
 
 # A type is given up after so many blocks in a row that brought less than a tenth of a block.
 FRUITLESS = 3
@@ -41,7 +41,7 @@ Number = tuple[int, int, Barred]
 
 
 @dataclass
-class Report:
+class SamplingReport:
     """What a run did: kept queries, attempts, and the types that yielded fewer than wanted.
 
     ``ended``: it ended with its time; what it has of the type under way and those behind it is no
@@ -64,7 +64,7 @@ def run(
     resume: bool = False,
     name: str = "",
     until: float | None = None,
-) -> Report:
+) -> SamplingReport:
     """Sample the queries of a plan into a file or folder.
 
     ``format`` is one of `cqa.vocabularies.SAMPLE_FORMATS`, else the name's ending says it. ``name``
@@ -94,7 +94,7 @@ def run(
         formats.write_samples(target, _samples(lines), format, plan.split, origin)
 
     (job.give if ended else job.finish)(write)
-    return Report(job.kept, found.attempts, found.short, ended)
+    return SamplingReport(job.kept, found.attempts, found.short, ended)
 
 
 def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[Sample]:

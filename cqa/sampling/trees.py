@@ -13,7 +13,7 @@ import numpy as np
 
 from cqa.graphs.links import Links
 from cqa.sampling.options import Options
-from cqa.sampling.plan import Node, Plan, plan_of
+from cqa.sampling.plan import DrawingPlan, Node, plan_of
 from cqa.sampling.sample import Kind, Sample
 from cqa.sampling.source import Source
 from cqa.types.normal import to_form
@@ -111,7 +111,9 @@ class _Ground:
     told apart by the order of their branches, too.
     """
 
-    def __init__(self, plan: Plan, source: Source, random: Random, betae: bool = False) -> None:
+    def __init__(
+        self, plan: DrawingPlan, source: Source, random: Random, betae: bool = False
+    ) -> None:
         self._plan, self._source, self._random = plan, source, random
         self._betae = betae
         self.relations = [-1] * plan.relations

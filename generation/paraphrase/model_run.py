@@ -35,7 +35,7 @@ OF_MODELS = Filters(judges=0, names="reject")
 
 
 @dataclass(frozen=True)
-class Plan:
+class ParaphrasePlan:
     """What is asked: ``count`` replies for each question of ``source``, by the seed.
 
     ``keep_going``: a question without a reply does not stop the run.
@@ -64,7 +64,7 @@ class ModelReport(Report):
 
 
 def run(
-    plan: Plan,
+    plan: ParaphrasePlan,
     model: Model,
     output: Path | str,
     *,
@@ -112,7 +112,7 @@ def run(
     return report
 
 
-def _shared(plan: Plan, replies: dict[str, Reply]) -> set[str]:
+def _shared(plan: ParaphrasePlan, replies: dict[str, Reply]) -> set[str]:
     """Texts that are the reply to questions of different programs, as "I cannot help with that"."""
     programs: dict[str, bytes] = {}
     shared = set()
@@ -154,7 +154,7 @@ class Replies(Unfinished):
 
     failure = AskError
 
-    def __init__(self, output: Path, plan: Plan, model: Model, *, resume: bool) -> None:
+    def __init__(self, output: Path, plan: ParaphrasePlan, model: Model, *, resume: bool) -> None:
         output = Path(os.path.realpath(output))  # what a link leads to is written, the link stays
         if output.exists() and not output.is_file():
             raise WriteError(f"{output}: cannot be written: it is no ordinary file")

@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; 1 when some category stayed short."""
-    from cqa.balanced.benchmarks import BENCHMARKS, TYPES, Plan
+    from cqa.balanced.benchmarks import BENCHMARKS, TYPES, BenchmarkPlan
     from cqa.balanced.benchmarks import run as build
     from cqa.graphs.files import HEADER
     from cqa.graphs.readers import read_graph
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     from kopl_cli.common import show_warnings
 
     show_warnings()
-    plan = Plan(
+    plan = BenchmarkPlan(
         tuple(arguments.types or TYPES), arguments.pairs, arguments.seed, arguments.split,
         arguments.share, arguments.most,
     )  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from cqa.answering.answer import answers
-from cqa.balanced.benchmarks import ABOUT, QUERIES, TYPES, Plan, run
+from cqa.balanced.benchmarks import ABOUT, QUERIES, TYPES, BenchmarkPlan, run
 from cqa.balanced.blocks import meaningful
 from cqa.formats.json_lines import read_lines
 from cqa.graphs.files import save
@@ -47,7 +47,7 @@ def graph() -> Graph:
 
 
 SMALL = ("2p", "3p", "1p2i", "2u1p", "2in1p", "2nu1p")
-PLAN = Plan(SMALL, pairs=8, seed=3, share=0.6)
+PLAN = BenchmarkPlan(SMALL, pairs=8, seed=3, share=0.6)
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +96,7 @@ def test_pairs_are_what_they_are_filed_under(built: Path, graph: Graph) -> None:
 
 
 def test_no_relation_or_anchor_too_often(graph: Graph, tmp_path: Path) -> None:
-    run(Plan(("2p", "2i"), pairs=60, share=0.25), graph, tmp_path / "out")
+    run(BenchmarkPlan(("2p", "2i"), pairs=60, share=0.25), graph, tmp_path / "out")
     samples = list(read_lines(tmp_path / "out" / QUERIES))
     for name in ("2p", "2i"):
         own = [sample for sample in samples if sample.type == name]
@@ -113,7 +113,7 @@ def test_caps_hold_where_a_category_stays_short(tmp_path: Path) -> None:
     test = [(n + 40, 8 + n % 8, n + 80) for n in range(40)]
     parts = [np.array(some, np.int32).reshape(-1, 3) for some in (train, [], test)]
     graph = from_triples(parts, entity_count=120, relation_count=16)
-    found = run(Plan(("2p",), pairs=40, share=0.3), graph, tmp_path / "out")["2p"]
+    found = run(BenchmarkPlan(("2p",), pairs=40, share=0.3), graph, tmp_path / "out")["2p"]
     assert found.short.keys() >= {"itself"} and found.pairs["1p"] > 0
     assert found.relation <= 0.3 and found.anchor <= 0.3
 
@@ -121,13 +121,13 @@ def test_caps_hold_where_a_category_stays_short(tmp_path: Path) -> None:
 def test_caps_that_cannot_hold(tmp_path: Path) -> None:
     graph = a_graph(40, 2, 200)
     with pytest.raises(SamplingError, match="2p: no choice of queries keeps every relation"):
-        run(Plan(("2p",), pairs=20, share=0.1), graph, tmp_path / "out")
+        run(BenchmarkPlan(("2p",), pairs=20, share=0.1), graph, tmp_path / "out")
 
 
 def test_workers_make_no_difference(graph: Graph, built: Path, tmp_path: Path) -> None:
     run(PLAN, graph, tmp_path / "two", workers=2)
     assert (tmp_path / "two" / QUERIES).read_bytes() == (built / QUERIES).read_bytes()
-    run(Plan(SMALL[:1], 8, seed=4, share=0.6), graph, tmp_path / "other")
+    run(BenchmarkPlan(SMALL[:1], 8, seed=4, share=0.6), graph, tmp_path / "other")
     assert lines_of(tmp_path / "other") != [x for x in lines_of(built) if x["type"] == "2p"]
 
 
@@ -151,7 +151,7 @@ def test_resume(graph: Graph, built: Path, tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(WriteError, match="holds a stopped run; go on with --resume"):
         run(PLAN, graph, folder)
     with pytest.raises(ReadError, match=r"had another seed: 3, not 4; .* or remove .*unfinished$"):
-        run(Plan(SMALL, 8, seed=4, share=0.6), graph, folder, resume=True)
+        run(BenchmarkPlan(SMALL, 8, seed=4, share=0.6), graph, folder, resume=True)
     # A line that was cut off is made again.
     with (folder / "unfinished" / "2p.jsonl").open("a") as file:
         file.write('{"query": {"o"')
@@ -164,27 +164,27 @@ def test_resume(graph: Graph, built: Path, tmp_path: Path, monkeypatch: pytest.M
 def test_damaged_journal(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cqa.balanced.benchmarks.capped", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        run(Plan(("2p",), 2, share=1), graph, tmp_path)
+        run(BenchmarkPlan(("2p",), 2, share=1), graph, tmp_path)
     path = tmp_path / "unfinished" / "2p.jsonl"
     path.write_text('{"query": 3}\n' + path.read_text())
     with pytest.raises(ReadError, match=r"2p.jsonl: line 1: no line of a stopped run"):
-        run(Plan(("2p",), 2, share=1), graph, tmp_path, resume=True)
+        run(BenchmarkPlan(("2p",), 2, share=1), graph, tmp_path, resume=True)
     settings = tmp_path / "unfinished" / "settings.json"
     for damaged in ("{", "[]", "null", "5"):
         settings.write_text(damaged)
         with pytest.raises(ReadError, match="not the settings of a run; remove"):
-            run(Plan(("2p",), 2, share=1), graph, tmp_path, resume=True)
+            run(BenchmarkPlan(("2p",), 2, share=1), graph, tmp_path, resume=True)
     # What is left of another run is not mixed with this one.
     settings.unlink()
     for resume in (False, True):
         with pytest.raises(WriteError, match=r"a stopped run without its settings\.json; remove"):
-            run(Plan(("2p",), 2, seed=1, share=1), graph, tmp_path, resume=resume)
+            run(BenchmarkPlan(("2p",), 2, seed=1, share=1), graph, tmp_path, resume=resume)
 
 
 def test_query_graphs(graph: Graph, tmp_path: Path) -> None:
     """Two free variables, parallel edges and a negated edge."""
     kinds = ("(r1(s1,f1))&(r2(f1,f2))", "(r1(s1,f1))&((!(r2(f1,f2)))&(r3(f1,f2)))")
-    found = run(Plan(kinds, pairs=6, share=1), graph, tmp_path / "out")
+    found = run(BenchmarkPlan(kinds, pairs=6, share=1), graph, tmp_path / "out")
     assert found[kinds[0]].pairs == {"1p": 6, "itself": 6}
     samples = list(read_lines(tmp_path / "out" / QUERIES))
     assert {sample.hard.shape[1] for sample in samples} == {2}
@@ -225,7 +225,7 @@ def test_published_types() -> None:
 def test_wrong_plans(graph: Graph, tmp_path: Path, change: dict[str, Any], message: str) -> None:
     settings: dict[str, Any] = {"types": ("2p",), "pairs": 2}
     with pytest.raises(KoplError, match=message):
-        run(Plan(**(settings | change)), graph, tmp_path / "out")
+        run(BenchmarkPlan(**(settings | change)), graph, tmp_path / "out")
 
 
 def command(graph: Graph, folder: Path, benchmark: str, kind: str) -> int:

@@ -14,7 +14,7 @@ import pytest
 
 from generation.paraphrase.filters import Filters
 from generation.paraphrase.model import AskError, Reply, Request
-from generation.paraphrase.model_run import ModelReport, Plan, run
+from generation.paraphrase.model_run import ModelReport, ParaphrasePlan, run
 from generation.paraphrase.prompt import read_prompt
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
@@ -47,8 +47,8 @@ def questions(tmp_path: Path) -> Path:
     return path
 
 
-def plan(source: Path, **options: Any) -> Plan:
-    return Plan(source, options.pop("prompt", PROMPT), **options)
+def plan(source: Path, **options: Any) -> ParaphrasePlan:
+    return ParaphrasePlan(source, options.pop("prompt", PROMPT), **options)
 
 
 # --- good replies -------------------------------------------------------------------------------
