@@ -12,7 +12,7 @@ from kb.load import check_file, load, read
 from kb.model import Builder
 from kb.problems import Problem, Problems, check
 from kb.rdf import write_rdf
-from kb.rdfread import read_rdf
+from kb.rdf.reader import read_rdf
 from kb.snapshot import SnapshotError, read_snapshot, write_snapshot
 from kb.store import KnowledgeBase, LiteralFact, RelationalFact
 from kb.values import Condition, Date, Quantity, Value, ValueReadError, Year

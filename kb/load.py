@@ -14,7 +14,7 @@ from pathlib import Path
 from kb.kqapro import read_kqapro
 from kb.lines import read_lines
 from kb.problems import Problems, check, check_schema
-from kb.rdfread import read_rdf
+from kb.rdf.reader import read_rdf
 from kb.snapshot import (
     SnapshotError,
     Source,

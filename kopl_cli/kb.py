@@ -245,7 +245,7 @@ def _convert(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     from kb import ReadError, write_rdf
-    from kb.rdf import check_options
+    from kb.rdf.writer import check_options
 
     form = arguments.to
     if form is None:

@@ -95,7 +95,7 @@ def _print_sparql(program: Any, kb: Any, arguments: argparse.Namespace) -> int:
     from kopl.sparql.from_kopl import translate
 
     if arguments.base is not None:
-        from kb.rdf import check_base
+        from kb.rdf.writer import check_base
 
         check_base(arguments.base)
     encoding = wikidata_encoding(arguments) if arguments.encoding == "wikidata" else None

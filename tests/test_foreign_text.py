@@ -36,7 +36,7 @@ from kb.imports.common import read_ids, read_labels
 from kb.imports.factmap import read_fact_map
 from kb.imports.facts import read_fact_tables
 from kb.imports.wikidata import read_wikidata
-from kb.iri import decode, encode
+from kb.rdf.iri import decode, encode
 from kb.values import read_quantity, read_time, readings
 from kopl import answers
 from kopl.example import read_examples

@@ -69,7 +69,7 @@ def build(what: str, kb_file: str, folder: Path) -> dict[str, Any]:
         oxigraph.build(found, folder)
         seconds = time.perf_counter() - BEGIN
         return {"s": seconds, "own peak MB": peak_megabytes(), "MB": size_megabytes(folder)}
-    from kb.iri import BASE
+    from kb.rdf.iri import BASE
     from kopl.sparql.engines.virtuoso import VirtuosoServer
 
     text = folder.with_suffix(".nt")

@@ -1,8 +1,8 @@
 """Queries as SPARQL, and basic patterns of SPARQL as queries.
 
-Entities and relations are IRIs: their names as `kb.iri` writes them or, in a graph without names,
-``e12`` and ``r3`` (relation 3 without direction). Only forward triples are in the data: an inverse
-relation is written with its ends exchanged. A negated atom or part is FILTER NOT EXISTS.
+Entities and relations are IRIs: their names as `kb.rdf.iri` writes them or, in a graph without
+names, ``e12`` and ``r3`` (relation 3 without direction). Only forward triples are in the data: an
+inverse relation is written with its ends exchanged. A negated atom or part is FILTER NOT EXISTS.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from cqa.errors import QueryError
 from cqa.graphs.graph import Graph
 from cqa.notation.formula import All, Any, Formula, Fresh, Link, Not, apart, to_query
 from cqa.query import Atom, Conjunction, Constant, Query, Term, Variable, check, renamed
-from kb.iri import decode, encode
+from kb.rdf.iri import decode, encode
 from kopl.sparql.ast import (
     Ask,
     Element,

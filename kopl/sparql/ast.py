@@ -2,7 +2,7 @@
 
 Every query of the toolkit is such a tree, and its text comes from `write` alone: as KQA Pro writes
 its queries, in one line, with bare IRIs, or with absolute ones, which every engine reads. Nodes are
-frozen and compared by content. IRIs are references as the encoding writes them (`kb.iri`): bare
+frozen and compared by content. IRIs are references as the encoding writes them (`kb.rdf.iri`): bare
 ones such as ``place_of_birth``, and absolute ones such as ``pred:name``.
 """
 
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias, TypeVar, get_args
 
-from kb.iri import XSD
+from kb.rdf.iri import XSD
 
 DOUBLE, INTEGER, DATE = XSD + "double", XSD + "integer", XSD + "date"
 

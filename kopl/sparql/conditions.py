@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kb.iri import XSD
+from kb.rdf.iri import XSD
 from kb.values import (
     OPERATORS,
     Condition,

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from kb.iri import decode, encode
+from kb.rdf.iri import decode, encode
 from kb.store import normalise_name
 from kb.values import Condition, Date, Quantity
 from kopl import functions as f

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
-from kb.iri import RDF, encode
+from kb.rdf.iri import RDF, encode
 from kb.schema import ValueType
 from kb.values import Condition, Date, Quantity, Value, Year, print_number
 from kopl.sparql.ast import (

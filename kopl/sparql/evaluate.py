@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kb import KnowledgeBase
-from kb.iri import decode
+from kb.rdf.iri import decode
 from kb.values import NO_UNIT, Quantity, Value, ValueReadError, Year, read_time
 from kb.valuetable import time_code
 from kopl.errors import ProgramError

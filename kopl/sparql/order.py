@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from kb.iri import decode
+from kb.rdf.iri import decode
 from kb.values import Condition, Quantity, Year, read_quantity, read_time
 from kopl.sparql.ast import (
     Bind,

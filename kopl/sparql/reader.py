@@ -11,7 +11,7 @@ import re
 from typing import NoReturn
 from urllib.parse import urljoin
 
-from kb.iri import RDF, XSD
+from kb.rdf.iri import RDF, XSD
 from kopl.sparql.ast import (
     ABSOLUTE,
     DOUBLE,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeGuard
 
-from kb.iri import XSD
+from kb.rdf.iri import XSD
 from kopl.sparql.ast import (
     Aggregate,
     Apply,

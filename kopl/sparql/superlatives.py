@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kb.iri import decode
+from kb.rdf.iri import decode
 from kopl import functions as f
 from kopl.program import Call
 from kopl.sparql.ast import (

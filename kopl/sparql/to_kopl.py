@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kb import KnowledgeBase
-from kb.iri import decode
+from kb.rdf.iri import decode
 from kb.schema import Schema
 from kopl import functions as f
 from kopl.functions import Function

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from kb.iri import RDF, XSD
+from kb.rdf.iri import RDF, XSD
 from kb.schema import ValueType
 from kb.values import NO_UNIT, Condition, Quantity, Value, Year
 from kopl.sparql.ast import (

@@ -8,8 +8,8 @@ from itertools import count
 from pathlib import Path
 
 from kb import KnowledgeBase
-from kb.iri import RDF, XSD
-from kb.rdf import literal
+from kb.rdf.iri import RDF, XSD
+from kb.rdf.writer import literal
 from kb.schema import type_of
 from kb.store import QualifierMap
 from kb.values import NO_UNIT, Date, Quantity, Value, print_number

@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 from typing import TypeAlias
 
 from kb import KnowledgeBase
-from kb.iri import encode
+from kb.rdf.iri import encode
 from kb.schema import Key, Schema
 from kb.values import OPERATORS, days_in_month
 from kopl.sparql.ast import quoted

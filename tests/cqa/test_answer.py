@@ -34,7 +34,7 @@ from cqa.notation.sparql import triples_of, write_sparql
 from cqa.notation.trees import from_tree
 from cqa.query import Atom, Conjunction, Constant, Query, Variable, is_safe
 from cqa.types.normal import to_form
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl_base.errors import KoplError
 from tests.cqa.brute import Brute, Triple, tree_set
 from tests.cqa.random_queries import (

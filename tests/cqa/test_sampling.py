@@ -30,7 +30,7 @@ from cqa.types.efo1 import types as efo1_types
 from cqa.types.normal import FORMS, to_form
 from cqa.types.registry import graph_types
 from cqa.types.tree import Tree, arrange, nodes, read_formula
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl_base.errors import KoplError, ReadError
 from tests.cqa.brute import Brute, Triple, tree_set
 from tests.cqa.small_graph import ENTITIES, RELATIONS, full, observed, parts, small_graph

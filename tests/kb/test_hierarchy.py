@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kb import Builder, KnowledgeBase, load, rdf
+from kb import Builder, KnowledgeBase, load
 from kb import hierarchy as module
 from kb.columns import by_name
 from kb.problems import check
+from kb.rdf import writer
 from kb.snapshot import write_snapshot
 from kopl.sparql.engines import embedded
 from kopl_base.errors import KoplError
@@ -191,25 +192,25 @@ def test_deep_hierarchies_are_said(
     held: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     kb = built(SHAPES["chain"], 100)  # 5,050 pairs
-    monkeypatch.setattr(rdf, "SAID", 5051)
-    for _ in rdf.ntriples(kb, held=held):
+    monkeypatch.setattr(writer, "SAID", 5051)
+    for _ in writer.ntriples(kb, held=held):
         pass
     assert not caplog.messages
-    monkeypatch.setattr(rdf, "SAID", 5050)
-    assert "".join(rdf.ntriples(kb, held=held)).count("instance_of") == 5050
+    monkeypatch.setattr(writer, "SAID", 5050)
+    assert "".join(writer.ntriples(kb, held=held)).count("instance_of") == 5050
     (said,) = caplog.messages
     assert "5,050 triples" in said and ("--verify 0" in said) == held
-    monkeypatch.setattr(rdf, "MOST", 5049)
+    monkeypatch.setattr(writer, "MOST", 5049)
     if held:
         with pytest.raises(KoplError, match="5,049 are the most for a store"):
-            rdf.ntriples(kb, held=True)
+            writer.ntriples(kb, held=True)
     else:
-        assert next(rdf.ntriples(kb))
+        assert next(writer.ntriples(kb))
 
 
 def test_many_entities_are_no_deep_hierarchy(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(rdf, "SAID", 10)
-    monkeypatch.setattr(rdf, "MOST", 20)
-    assert "".join(rdf.ntriples(built(SHAPES["chain"], 20), held=True)) and not caplog.messages
+    monkeypatch.setattr(writer, "SAID", 10)
+    monkeypatch.setattr(writer, "MOST", 20)
+    assert "".join(writer.ntriples(built(SHAPES["chain"], 20), held=True)) and not caplog.messages

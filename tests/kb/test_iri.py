@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from kb.iri import BASE, VOCABULARY, decode, encode
+from kb.rdf.iri import BASE, VOCABULARY, decode, encode
 
 CASES = [
     ("Q36159", "Q36159"),

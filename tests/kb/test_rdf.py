@@ -27,8 +27,9 @@ from kb import (
     write_kqapro,
     write_rdf,
 )
-from kb.iri import BASE
-from kb.rdf import RdfForm, ntriples, turtle
+from kb.rdf import ntriples, turtle
+from kb.rdf.iri import BASE
+from kb.rdf.writer import RdfForm
 from kopl_base.stream import writing
 from kopl_cli import main
 from tests.kb.strategies import clean_kb, document_of

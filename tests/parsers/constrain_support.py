@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kb import KnowledgeBase
-from kb.iri import decode
+from kb.rdf.iri import decode
 from kb.values import read_quantity
 from kopl.program import Call, post_order
 from kopl.sparql.ast import Iri, Literal, Triple, walk

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kb import KnowledgeBase
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl.sparql.encoding import Encoding
 from kopl.sparql.engine import Engine
 from kopl.sparql.evaluate import SparqlExecutor

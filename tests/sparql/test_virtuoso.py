@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kb.iri import encode
+from kb.rdf.iri import encode
 from kopl.sparql.ast import quoted
 from kopl.sparql.engines.endpoint import Endpoint, Virtuoso, is_virtuoso
 from kopl.sparql.engines.virtuoso import VirtuosoServer

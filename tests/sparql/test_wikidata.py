@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kb import Builder, KnowledgeBase, from_kqapro, load
-from kb.iri import RDF, XSD
-from kb.rdf import literal
+from kb.rdf.iri import RDF, XSD
+from kb.rdf.writer import literal
 from kb.store import normalise_name
 from kb.values import Date, Quantity, Year
 from kopl.executor import Executor

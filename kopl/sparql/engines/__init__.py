@@ -6,7 +6,7 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl.sparql.ast import Ask, Group, Select, Triple, Var, write
 from kopl.sparql.encoding import KIND, NAME, Encoding
 from kopl.sparql.engine import EMBEDDED, Engine

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, Literal
 from urllib.parse import urlencode
 
-from kb.iri import XSD
+from kb.rdf.iri import XSD
 from kopl.sparql.engine import Answer, Dialect
 from kopl.sparql.engines.replies import VirtuosoReplies, without_login
 from kopl.sparql.errors import (

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
-from kb.iri import BASE
 from kb.load import cache_folder
+from kb.rdf.iri import BASE
 from kopl.sparql.engine import Answer, Dialect, require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, NotUnderstoodError
@@ -28,8 +28,8 @@ log = logging.getLogger("kb")
 
 # Bump when the graph that is written for a knowledge base changes.
 LAYOUT = 1
-# Pieces of text, of some 2,000 triples each, that are loaded at once.
-AT_ONCE = 500
+# Pieces of text, of some 1,000 triples each, that are loaded at once.
+AT_ONCE = 1_000
 # Facts from which building a store takes a second or more, which is said.
 SAID_FROM = 30_000
 

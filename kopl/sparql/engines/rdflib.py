@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl.sparql.engine import Answer, Dialect, require
 from kopl.sparql.engines.worker import Worker
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.errors import MissingPackageError, TimedOutError, UnreachableError
 from kopl_base.errors import WriteError

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kb.iri import BASE
+from kb.rdf.iri import BASE
 from kopl.sparql.engines.endpoint import Virtuoso
 from kopl.sparql.errors import (
     EngineError,

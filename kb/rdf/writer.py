@@ -1,24 +1,22 @@
-"""A knowledge base as RDF: KQA Pro's encoding, streamed as N-Triples, N-Quads or Turtle.
+"""A knowledge base streamed as N-Triples, N-Quads or Turtle.
 
-Ids, relations and keys are bare IRI references (see `kb.iri`), or absolute below a base. Every
-value is a blank node, and so is every fact: it has ``pred:fact_h``, ``pred:fact_r`` and
-``pred:fact_t`` and one triple per qualifier value, beside the plain triple. Two terms are ours:
-``pred:kind`` ("entity" or "concept") and ``pred:parent`` (the ids of the direct concepts, as
-strings so that no query over nodes meets them). Read back by `kb.rdfread.read_rdf`.
+What is said of each node comes in one stream, and each of the two syntaxes is a function that puts
+one node after the other into words.
 """
 
 from __future__ import annotations
 
-import itertools
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
-from kb.iri import (
+from kb.arrays import Mask, changes
+from kb.rdf.iri import (
     DATE,
     FACT_H,
     FACT_R,
@@ -41,13 +39,15 @@ from kopl_base.progress import Progress
 from kopl_base.stream import writing
 
 RdfForm = Literal["nt", "ttl", "nq"]
-# One relational fact: relation, tail, qualifier set; whether it writes the plain triple; whether
-# other facts share that triple.
-_Relational = tuple[int, int, int, bool, bool]
+# A fact: the predicate and, of a relational one, its tail, as IRIs; of a literal one the number of
+# its value; the qualifier set; whether the plain triple is written with this fact, and whether the
+# fact has a node.
+_Fact = tuple[str, str | None, int, int, bool, bool]
 
 log = logging.getLogger("kb")
 
-_LINES = 512  # parts of a piece, each with one or more lines: 100 to 300 KiB
+_ROWS = 1 << 14  # that are taken from columns at a time
+_PIECE = 50_000  # characters; longer only by what is said of one node
 _ABSOLUTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20<>\"{}|^`\\]+")
 
 
@@ -68,14 +68,14 @@ def ntriples(
     """
     check_options("nt" if graph is None else "nq", base=base, graph=graph)
     check_depth(kb, held=held)
-    return (piece for piece, _ in _ntriples(kb, base, graph, terms))
+    return (piece for piece, _ in _pieces(_ntriples(kb, base, graph, terms)))
 
 
 def turtle(kb: KnowledgeBase, *, base: str | None = None, terms: bool = False) -> Iterator[str]:
     """The knowledge base as pieces of Turtle, grouped by subject; otherwise as `ntriples`."""
     check_base(base)
     check_depth(kb, held=False)
-    return (piece for piece, _ in _turtle(kb, base, terms))
+    return (piece for piece, _ in _pieces(_turtle(kb, terms), _prefixes(base)))
 
 
 def write_rdf(
@@ -97,13 +97,28 @@ def write_rdf(
     check_options(form, base=base, graph=graph)
     check_depth(kb, held=held)
     if form == "ttl":
-        pieces = _turtle(kb, base, terms)
+        pieces = _pieces(_turtle(kb, terms), _prefixes(base))
     else:
-        pieces = _ntriples(kb, base, graph, terms)
+        pieces = _pieces(_ntriples(kb, base, graph, terms))
     with writing(path) as file, Progress(f"writing {Path(path).name}", kb.node_count) as bar:
-        for piece, node in pieces:
+        for piece, nodes in pieces:
             file.write(piece)
-            bar.reach(node)
+            bar.reach(nodes)
+
+
+def _pieces(texts: Iterable[str], before: str = "") -> Iterator[tuple[str, int]]:
+    """The texts of nodes, many at a time, each piece with the number of nodes until then."""
+    some = [before] if before else []
+    size = nodes = 0
+    for nodes, text in enumerate(texts, 1):
+        some.append(text)
+        size += len(text)
+        if size >= _PIECE:
+            yield "".join(some), nodes
+            some.clear()
+            size = 0
+    if some:
+        yield "".join(some), nodes
 
 
 def check_options(form: str, *, base: str | None, graph: str | None) -> None:
@@ -158,7 +173,7 @@ def check_depth(kb: KnowledgeBase, *, held: bool) -> None:
     log.warning("%s; %s", why, cost)
 
 
-# --- what both forms share ---------------------------------------------------------------------
+# --- what both syntaxes share ---------------------------------------------------------------------
 
 _ESCAPES = {code: f"\\u{code:04X}" for code in (*range(0x20), *range(0x7F, 0xA0))}
 _ESCAPES |= {ord("\t"): "\\t", ord("\n"): "\\n", ord("\r"): "\\r"}
@@ -177,17 +192,43 @@ def literal(text: str) -> str:
 CLOSURES = 1 << 22
 
 
-class _Source:
-    """The columns of a knowledge base as lists, with the texts of its IRIs."""
+# What is said of a node: its number, its kind, the direct concepts of an entity or the parents of a
+# concept, all concepts of an entity, the facts.
+_Node = tuple[int, str, list[int], list[int], Iterator[_Fact]]
 
-    def __init__(self, kb: KnowledgeBase, iri: Callable[[str], str]) -> None:
+
+class _Stream:
+    """The nodes of a knowledge base, in order, with what is said of each.
+
+    The facts of a node are to be taken before the next node. ``terms``: only a fact that has
+    qualifiers or shares its plain triple has a node.
+    """
+
+    def __init__(self, kb: KnowledgeBase, iri: Callable[[str], str], *, terms: bool) -> None:
         self.kb = kb
         self.nodes = [iri(kb.id_of(node)) for node in range(kb.node_count)]
         self.keys = [iri(key) for key in kb.keys]
-        self.relations = [iri(relation) for relation in kb.relations]
+        self._relations = [iri(relation) for relation in kb.relations]
+        self._terms = terms
         self._pairs: dict[int, list[tuple[int, int]]] = {0: []}
         self._closures: dict[tuple[int, ...], list[int]] = {}
         self._kept = 0  # numbers in them
+
+    def __iter__(self) -> Iterator[_Node]:
+        kb = self.kb
+        literals, relational = self._literals(), self._relational()
+        for node, literal_count, relational_count in zip(
+            range(kb.node_count),
+            np.diff(kb.arrays["literal_starts"]).tolist(),
+            np.diff(kb.arrays["relation_starts"]).tolist(),
+            strict=True,
+        ):
+            facts = chain(islice(literals, literal_count), islice(relational, relational_count))
+            if kb.is_entity(node):
+                direct = kb.concepts_of(node)
+                yield node, "entity", direct, self._closure(node, direct), facts
+            else:
+                yield node, "concept", kb.parents(node), [], facts
 
     def pairs(self, number: int) -> list[tuple[int, int]]:
         """The qualifiers of a set as (key, value) numbers."""
@@ -196,38 +237,35 @@ class _Source:
             found = self._pairs[number] = self.kb.qualifier_sets.pairs(number)
         return found
 
-    def concepts(self, node: int) -> tuple[list[int], list[int]]:
-        """The direct concepts of an entity and all of them; of a concept its parents and none."""
-        kb = self.kb
-        if not kb.is_entity(node):
-            return kb.parents(node), []
-        direct = kb.concepts_of(node)
+    def _closure(self, entity: int, direct: list[int]) -> list[int]:
+        """All concepts of an entity with these direct ones."""
         closure = self._closures.get(tuple(direct))
         if closure is None:
-            closure = kb.all_concepts_of(node)
+            closure = self.kb.all_concepts_of(entity)
             self._kept += len(closure)
             if self._kept > CLOSURES:  # concepts stand deep below each other
                 self._closures, self._kept = {}, len(closure)
             self._closures[tuple(direct)] = closure
-        return direct, closure
+        return closure
 
-    def literals(self) -> Iterator[list[tuple[int, int, int]]]:
-        """For each node its literal facts: key, value, qualifier set."""
-        table, starts = self.kb.literals, self.kb.arrays["literal_starts"]
-        for low, high in _ranges(starts):
-            part = slice(low, high)
-            yield list(
-                zip(
-                    table.predicate[part].tolist(),
-                    table.object[part].tolist(),
-                    table.qualifiers[part].tolist(),
-                    strict=True,
-                )
+    def _literals(self) -> Iterator[_Fact]:
+        """The literal facts, by subject."""
+        table, key = self.kb.literals, self.keys.__getitem__
+        reified = _all_or(self._terms, table.qualifiers != 0)
+        for part in _blocks(len(table)):
+            yield from zip(
+                map(key, table.predicate[part].tolist()),
+                repeat(None),
+                table.object[part].tolist(),
+                table.qualifiers[part].tolist(),
+                repeat(True),
+                reified[part].tolist(),
+                strict=False,
             )
 
-    def relational(self) -> Iterator[list[_Relational]]:
-        """For each node its relational facts as a head, in the order of `KnowledgeBase.records`."""
-        table = self.kb.relational
+    def _relational(self) -> Iterator[_Fact]:
+        """The relational facts, by head, then in the order of `KnowledgeBase.records`."""
+        table, nodes = self.kb.relational, self.nodes.__getitem__
         late = table.head_order < 0
         order = np.where(late, table.tail_order, table.head_order)
         facts = np.lexsort((order, table.subject))
@@ -235,47 +273,43 @@ class _Source:
         qualifiers, subject = table.qualifiers[facts], table.subject[facts]
         # Facts of one head, relation and tail share one plain triple, written with the first.
         by = np.lexsort((object_, predicate, subject))
-        again = np.zeros(len(by), np.bool_)
-        again[1:] = (
-            (np.diff(subject[by]) == 0)
-            & (np.diff(predicate[by]) == 0)
-            & (np.diff(object_[by]) == 0)
-        )
+        again = ~changes(subject[by], predicate[by], object_[by])
         is_first, is_shared = np.empty_like(again), np.empty_like(again)
         is_first[by] = ~again
         is_shared[by] = again | np.append(again[1:], False)
-        for low, high in _ranges(self.kb.arrays["relation_starts"]):
-            part = slice(low, high)
-            yield list(
-                zip(
-                    predicate[part].tolist(),
-                    object_[part].tolist(),
-                    qualifiers[part].tolist(),
-                    is_first[part].tolist(),
-                    is_shared[part].tolist(),
-                    strict=True,
-                )
+        # A fact without qualifiers is told from those that share its triple by a node.
+        reified = _all_or(self._terms, (qualifiers != 0) | is_shared)
+        for part in _blocks(len(table)):
+            yield from zip(
+                map(self._relations.__getitem__, predicate[part].tolist()),
+                map(nodes, object_[part].tolist()),
+                repeat(-1),
+                qualifiers[part].tolist(),
+                is_first[part].tolist(),
+                reified[part].tolist(),
+                strict=False,
             )
 
 
-def _ranges(starts: np.ndarray[tuple[int, ...], np.dtype[np.generic]]) -> Iterable[tuple[int, int]]:
-    bounds = starts.tolist()
-    return itertools.pairwise(bounds)
+def _all_or(only: bool, chosen: Mask) -> Mask:
+    return chosen if only else np.ones_like(chosen)
+
+
+def _blocks(count: int) -> Iterator[slice]:
+    """Parts of a table: to take one row after another from columns is slow."""
+    return (slice(low, low + _ROWS) for low in range(0, count, _ROWS))
 
 
 # --- N-Triples and N-Quads ---------------------------------------------------------------------
 
 
-def _ntriples(
-    kb: KnowledgeBase, base: str | None, graph: str | None, terms: bool
-) -> Iterator[tuple[str, int]]:
-    """Pieces of text, each with the number of nodes that are written by then."""
+def _ntriples(kb: KnowledgeBase, base: str | None, graph: str | None, terms: bool) -> Iterator[str]:
+    """The lines of each node."""
     prefix = base or ""
-    source = _Source(kb, lambda text: f"<{prefix}{encode(text)}>")
-    nodes, keys, relations, pairs = source.nodes, source.keys, source.relations, source.pairs
+    stream = _Stream(kb, lambda text: f"<{prefix}{encode(text)}>", terms=terms)
+    nodes, keys, pairs = stream.nodes, stream.keys, stream.pairs
     end = " .\n" if graph is None else f" <{graph}> .\n"
     values: list[tuple[str, str] | None] = [None] * len(kb.values)
-    out: list[str] = []
     facts = made = 0  # fact nodes and value nodes so far
 
     def value_node(label: str, number: int) -> str:
@@ -296,56 +330,37 @@ def _ntriples(
             text += f"{fact} {keys[key]} {label}{end}{value_node(label, value)}"
         return text
 
-    for node, literals, relational in zip(
-        range(kb.node_count), source.literals(), source.relational(), strict=True
-    ):
+    for node, kind, parents, concepts, said in stream:
         head = nodes[node]
-        kind = "entity" if kb.is_entity(node) else "concept"
-        direct, closure = source.concepts(node)
-        out.append(f"{head} <{NAME}> {literal(kb.name_of(node))}{end}")
-        out.append(f'{head} <{KIND}> "{kind}"{end}')
-        out += [f"{head} <{PARENT}> {literal(kb.id_of(c))}{end}" for c in direct]
-        out += [f"{head} <{INSTANCE_OF}> {nodes[c]}{end}" for c in closure]
+        out = [
+            f"{head} <{NAME}> {literal(kb.name_of(node))}{end}",
+            f'{head} <{KIND}> "{kind}"{end}',
+        ]
+        out += [f"{head} <{PARENT}> {literal(kb.id_of(c))}{end}" for c in parents]
+        out += [f"{head} <{INSTANCE_OF}> {nodes[c]}{end}" for c in concepts]
         begin = f"{head}{end}"  # what <pred:fact_h> leads to
-        for key, value, used in literals:
-            predicate, label = keys[key], f"_:v{made}"
-            made += 1
-            plain = f"{head} {predicate} {label}{end}{value_node(label, value)}"
-            if terms and not used:
-                out.append(plain)
-                continue
-            fact = f"_:f{facts}"
-            facts += 1
-            if terms:
-                ends = f"{fact} <{RDF}reifies> <<( {head} {predicate} {label} )>>{end}"
+        for predicate, tail, value, used, is_first, is_reified in said:
+            if tail is None:
+                object_ = f"_:v{made}"
+                made += 1
+                text = f"{head} {predicate} {object_}{end}{value_node(object_, value)}"
             else:
-                ends = (
-                    f"{fact} <{FACT_H}> {begin}{fact} <{FACT_R}> {predicate}{end}"
-                    f"{fact} <{FACT_T}> {label}{end}"
-                )
-            out.append(plain + ends + (qualifiers(fact, used) if used else ""))
-        for relation, tail, used, is_first, is_shared in relational:
-            predicate, label = relations[relation], nodes[tail]
-            plain = f"{head} {predicate} {label}{end}" if is_first else ""
-            # A fact without qualifiers is told from those that share its triple by a node.
-            if terms and not used and not is_shared:
-                out.append(plain)
-                continue
-            fact = f"_:f{facts}"
-            facts += 1
-            if terms:
-                ends = f"{fact} <{RDF}reifies> <<( {head} {predicate} {label} )>>{end}"
-            else:
-                ends = (
-                    f"{fact} <{FACT_H}> {begin}{fact} <{FACT_R}> {predicate}{end}"
-                    f"{fact} <{FACT_T}> {label}{end}"
-                )
-            out.append(plain + ends + (qualifiers(fact, used) if used else ""))
-        if len(out) >= _LINES:
-            yield "".join(out), node + 1
-            out.clear()
-    if out:
-        yield "".join(out), kb.node_count
+                object_ = tail
+                text = f"{head} {predicate} {object_}{end}" if is_first else ""
+            if is_reified:
+                fact = f"_:f{facts}"
+                facts += 1
+                if terms:
+                    text += f"{fact} <{RDF}reifies> <<( {head} {predicate} {object_} )>>{end}"
+                else:
+                    text += (
+                        f"{fact} <{FACT_H}> {begin}{fact} <{FACT_R}> {predicate}{end}"
+                        f"{fact} <{FACT_T}> {object_}{end}"
+                    )
+                if used:
+                    text += qualifiers(fact, used)
+            out.append(text)
+        yield "".join(out)
 
 
 def _value_triples(kb: KnowledgeBase, number: int, end: str) -> tuple[str, str]:
@@ -363,13 +378,16 @@ def _value_triples(kb: KnowledgeBase, number: int, end: str) -> tuple[str, str]:
 # --- Turtle ------------------------------------------------------------------------------------
 
 
-def _turtle(kb: KnowledgeBase, base: str | None, terms: bool) -> Iterator[tuple[str, int]]:
-    """Pieces of text, each with the number of nodes that are written by then."""
-    source = _Source(kb, lambda text: f"<{encode(text)}>")
-    nodes, keys, relations, pairs = source.nodes, source.keys, source.relations, source.pairs
+def _prefixes(base: str | None) -> str:
+    prefixes = f"@prefix pred: <pred:> .\n@prefix xsd: <{XSD}> .\n"
+    return f"@base <{base}> .\n{prefixes}" if base else prefixes
+
+
+def _turtle(kb: KnowledgeBase, terms: bool) -> Iterator[str]:
+    """The statements of each node, behind the `_prefixes`."""
+    stream = _Stream(kb, lambda text: f"<{encode(text)}>", terms=terms)
+    nodes, keys, pairs = stream.nodes, stream.keys, stream.pairs
     values: dict[int, str] = {}
-    out = [f"@base <{base}> .\n"] if base else []
-    out.append(f"@prefix pred: <pred:> .\n@prefix xsd: <{XSD}> .\n")
     made = 0  # labelled value nodes so far
 
     def properties(number: int) -> str:
@@ -382,43 +400,32 @@ def _turtle(kb: KnowledgeBase, base: str | None, terms: bool) -> Iterator[tuple[
         for key, value in pairs(number):
             yield f"{keys[key]} [ {properties(value)} ]"
 
-    for node, literals, relational in zip(
-        range(kb.node_count), source.literals(), source.relational(), strict=True
-    ):
-        kind = "entity" if kb.is_entity(node) else "concept"
-        direct, closure = source.concepts(node)
+    for node, kind, parents, concepts, said in stream:
+        head = nodes[node]
         about = [f"pred:name {literal(kb.name_of(node))}", f'pred:kind "{kind}"']
-        if direct:
-            about.append("pred:parent " + ", ".join(literal(kb.id_of(c)) for c in direct))
-        if closure:
-            about.append("pred:instance_of " + ", ".join(nodes[c] for c in closure))
-        others: list[str] = []  # value nodes and fact nodes
-        facts: list[tuple[str, str, int, bool, bool]] = []
-        for key, value, used in literals:
-            label = f"_:v{made}"
-            made += 1
-            others.append(f"{label} {properties(value)} .\n")
-            facts.append((keys[key], label, used, True, False))
-        facts += [
-            (relations[relation], nodes[tail], used, is_first, is_shared)
-            for relation, tail, used, is_first, is_shared in relational
-        ]
-        for predicate, object_, used, is_first, is_shared in facts:
+        if parents:
+            about.append("pred:parent " + ", ".join(literal(kb.id_of(c)) for c in parents))
+        if concepts:
+            about.append("pred:instance_of " + ", ".join(nodes[c] for c in concepts))
+        value_nodes: list[str] = []
+        fact_nodes: list[str] = []
+        for predicate, tail, value, used, is_first, is_reified in said:
+            object_ = tail
+            if object_ is None:
+                object_ = f"_:v{made}"
+                made += 1
+                value_nodes.append(f"{object_} {properties(value)} .\n")
             if terms:
                 annotated = " ;\n      ".join(qualifiers(used))
-                node_text = f" {{| {annotated} |}}" if used else " ~" if is_shared else ""
+                node_text = f" {{| {annotated} |}}" if used else " ~" if is_reified else ""
                 about.append(f"{predicate} {object_}{node_text}")
                 continue
             if is_first:
                 about.append(f"{predicate} {object_}")
-            ends = f"pred:fact_h {nodes[node]} ; pred:fact_r {predicate} ; pred:fact_t {object_}"
-            others.append("[ " + " ;\n    ".join([ends, *qualifiers(used)]) + " ] .\n")
-        out.append(f"\n{nodes[node]} " + " ;\n  ".join(about) + " .\n" + "".join(others))
-        if len(out) >= _LINES:
-            yield "".join(out), node + 1
-            out.clear()
-    if out:
-        yield "".join(out), kb.node_count
+            ends = f"pred:fact_h {head} ; pred:fact_r {predicate} ; pred:fact_t {object_}"
+            fact_nodes.append("[ " + " ;\n    ".join([ends, *qualifiers(used)]) + " ] .\n")
+        first = " ;\n  ".join(about)
+        yield "".join([f"\n{head} {first} .\n", *value_nodes, *fact_nodes])
 
 
 def _value_properties(kb: KnowledgeBase, number: int) -> str:
