@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("logical")
-PARTS = ("answering", "sampling", "hardness")
+PARTS = ("answering", "betae", "sampling", "hardness")
 SCALE = "scale"
 
 

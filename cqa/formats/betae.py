@@ -111,7 +111,7 @@ def read_pickles(path: Path, split: str, graph: Graph | None = None) -> Iterator
 
 def _read_alone(file: Path, split: str, graph: Graph | None) -> Iterator[Sample]:
     answerer = Answerer(graph, split, str(file))
-    for structure, query in _queries(_load(file), str(file)):
+    for structure, query in read_queries(file):
         try:
             sample = answerer.sample(query)
             _check_kind(sample.query, structure)
@@ -119,6 +119,14 @@ def _read_alone(file: Path, split: str, graph: Graph | None) -> Iterator[Sample]
             raise ReadError(str(error), place=repr(query), source=str(file)) from None
         yield sample
     answerer.finish()
+
+
+def read_queries(file: Path) -> Iterator[tuple[Tree, Any]]:
+    """The tuples of a pickle of queries alone, each with its type, in sorted order.
+
+    Raises ReadError for what is no such pickle.
+    """
+    return _queries(_load(file), str(file))
 
 
 def _queries(held: dict[Any, Any], source: str) -> Iterator[tuple[Tree, Any]]:

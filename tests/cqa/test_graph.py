@@ -120,6 +120,22 @@ def test_looking_up(monkeypatch: pytest.MonkeyPatch, room: int) -> None:
         at = links.find(relation, heads, tails)
         assert (at >= 0).tolist() == [pair in ends for pair in pairs]
         assert links.tails[at[at >= 0]].tolist() == tails[at >= 0].tolist()
+    # The same for many relations at once.
+    relations, heads = np.divmod(np.arange(6 * 64), 64)
+    begins, counts = links.spans(relations, heads)
+    for relation, head, begin, count in zip(relations, heads, begins, counts, strict=True):
+        row = links.row(int(relation), int(head)).tolist()
+        assert links.tails[begin : begin + count].tolist() == row
+    relations, ends = np.divmod(np.arange(6 * 64 * 64), 64 * 64)
+    heads, tails = np.divmod(ends, 64)
+    at = links.find(relations, heads, tails)
+    for relation in range(6):
+        own = relations == relation
+        assert at[own].tolist() == links.find(relation, heads[own], tails[own]).tolist()
+    assert (links.has_links(relations * 64 + heads, tails) == (at >= 0)).all()
+    if (rows_of_tails := links.rows_of_tails) is not None:
+        assert links.heads[rows_of_tails].tolist() == links.tails.tolist()
+    assert (rows_of_tails is None) == (room == 0)
 
 
 def test_numbers_out_of_range() -> None:
