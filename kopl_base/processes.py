@@ -11,7 +11,10 @@ import os
 import pickle
 import queue
 import signal
+import subprocess
+import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -109,9 +112,105 @@ class Processes(Generic[Made]):
             found: Made | _Raised = pipe.recv()
         except (EOFError, OSError):
             raise LostWorkerError("a worker was ended from outside") from None
+        return _or_raise(found)
+
+
+class TimedProcess(Generic[Made]):
+    """One process, which is ended when a piece takes too long; the next piece has another one.
+
+    ``source`` says in this process what prepares the maker of pieces in the other one. Safe to
+    share between threads, whose pieces are made one after the other. Unlike those of `Processes` it
+    does not run the user's script again, which need not be made for that.
+    """
+
+    def __init__(self, source: Callable[[], Callable[[], Maker[Made]]]) -> None:
+        self._source = source
+        self._lock = threading.Lock()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._pipe: Connection | None = None
+
+    def make(self, *piece: object, timeout: float) -> Made:
+        """A piece, within so many seconds; those in which the process is prepared do not count.
+
+        Raises TimeoutError, and LostWorkerError when the process ends meanwhile.
+        """
+        late = time.monotonic() + timeout
+        if not self._lock.acquire(timeout=timeout):
+            raise TimeoutError
+        try:
+            begin = time.monotonic()
+            pipe = self._prepared()
+            late += time.monotonic() - begin
+            pipe.send(piece)
+            if not pipe.poll(max(0.0, late - time.monotonic())):
+                self._end()
+                raise TimeoutError
+            found: Made | _Raised = pipe.recv()
+        except (EOFError, ConnectionError):
+            self._end()
+            raise LostWorkerError("a worker was ended from outside") from None
+        finally:
+            self._lock.release()
+        return _or_raise(found)
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()
+
+    def _prepared(self) -> Connection:
+        if self._pipe is not None and self._process is not None and self._process.poll() is None:
+            return self._pipe
+        self._end()
+        pipe, other = multiprocessing.Pipe()
+        with other:
+            self._pipe = pipe
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _SERVE, str(other.fileno())],
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                stdin=subprocess.PIPE,  # which ends with this process, and the other one with it
+                pass_fds=[other.fileno()],
+                start_new_session=True,  # an interrupt from the keyboard is for this one alone
+            )
+        pipe.send(self._source())
+        pipe.send(None)
+        found: _Raised | None = pipe.recv()
         if isinstance(found, _Raised):
-            raise found.error from _InWorker(found.trace)
-        return found
+            self._end()
+        _or_raise(found)
+        return pipe
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        pipe, self._pipe = self._pipe, None
+        if pipe is not None:
+            pipe.close()
+        if process is not None:
+            process.kill()
+            process.wait()
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+_SERVE = "import sys; from kopl_base.processes import serve; serve(int(sys.argv[1]))"
+
+
+def serve(handle: int) -> None:
+    """Be the process of a `TimedProcess`."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    with Connection(handle) as pipe, suppress(EOFError, OSError):
+        _serve(pipe, pipe.recv())
+
+
+def _end_with_input() -> None:
+    sys.stdin.buffer.read()
+    os._exit(1)
+
+
+def _or_raise(found: Made | _Raised) -> Made:
+    if isinstance(found, _Raised):
+        raise found.error from _InWorker(found.trace)
+    return found
 
 
 @contextmanager
@@ -148,7 +247,7 @@ class _InWorker(Exception):
 
 
 def _serve(pipe: Connection, prepare: Callable[[], Maker[object]]) -> None:
-    """Make the pieces that are asked for until nobody asks."""
+    """Make the pieces that are asked for until nobody asks; for None only prepare to."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent is interrupted, and ends this
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -159,7 +258,7 @@ def _serve(pipe: Connection, prepare: Callable[[], Maker[object]]) -> None:
             try:
                 if make is None:
                     make = prepare()
-                data = ForkingPickler.dumps(make(*piece))
+                data = ForkingPickler.dumps(None if piece is None else make(*piece))
             except Exception as error:
                 data = _pickled(error)
             pipe.send_bytes(data)

@@ -40,7 +40,6 @@ UPWARD = {
 
 # Modules that import each other, directly or through others.
 CIRCLES = [
-    {"kopl.sparql.engines.oxigraph", "kopl.sparql.engines.worker"},
     {"parsers.constrain.tokenizer", "parsers.constrain.tokens"},
     {"parsers.history", "parsers.plots"},
 ]

@@ -8,9 +8,10 @@ from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 from kopl.sparql.ast import Query
-from kopl.sparql.errors import MissingPackageError
+from kopl.sparql.errors import EngineError, MissingPackageError, TimedOutError
 from kopl.sparql.statistics import Statistics
 from kopl_base.packages import needs
+from kopl_base.processes import LostWorkerError, TimedProcess
 
 # An answer in the form of "SPARQL 1.1 Query Results JSON Format": {"head": …, "results": …} for
 # SELECT, {"head": …, "boolean": …} for ASK.
@@ -86,3 +87,14 @@ def _is_there(package: str) -> bool:
     except ImportError:
         return False
     return True
+
+
+def in_time(process: TimedProcess[Answer], text: str, timeout: float) -> Answer:
+    """The answer of another process to a query; raises TimedOutError when it takes longer."""
+    try:
+        return process.make(text, timeout=timeout)
+    except TimeoutError:
+        raise TimedOutError(f"the query took longer than {timeout:g} s") from None
+    except LostWorkerError:
+        message = "the process that runs queries has ended without an answer"
+        raise EngineError(message) from None

@@ -6,16 +6,21 @@ import functools
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kopl_base.errors import ReadError
-from kopl_base.processes import Alone, LostWorkerError, Processes
+from kopl_base.processes import Alone, LostWorkerError, Processes, TimedProcess
+from tests.conftest import ROOT
 
 LARGE = 1 << 20  # more than a pipe holds
 
@@ -164,3 +169,79 @@ def test_a_worker_that_is_killed() -> None:
         for made in (sleeping, after):
             with pytest.raises(LostWorkerError, match="ended from outside"):
                 made()
+
+
+@pytest.fixture
+def timed() -> Iterator[TimedProcess[tuple[str, int, bytes]]]:
+    process = TimedProcess(lambda: functools.partial(prepared, "x"))
+    yield process
+    process.close()
+
+
+def test_a_piece_that_takes_too_long_ends_its_process(timed: TimedProcess[Any]) -> None:
+    _, pid, given = timed.make(0, b"a" * LARGE, timeout=60)
+    assert given == b"a" * LARGE and pid != os.getpid()
+    assert timed.make(0, timeout=60)[1] == pid
+    with pytest.raises(TimeoutError):
+        timed.make(9, timeout=0.1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+    assert timed.make(0, timeout=60)[1] != pid
+
+
+def test_what_happens_in_a_timed_process_is_told(timed: TimedProcess[Any]) -> None:
+    with pytest.raises(ReadError, match=r"^x: below zero$"):
+        timed.make(-1, timeout=60)
+    _, pid, _ = timed.make(0, timeout=60)
+    threading.Timer(0.2, os.kill, (pid, signal.SIGKILL)).start()
+    with pytest.raises(LostWorkerError):
+        timed.make(9, timeout=60)
+    bad = TimedProcess(lambda: functools.partial(prepared, "nowhere"))
+    for _ in range(2):
+        with pytest.raises(ReadError, match="is not there"):
+            bad.make(0, timeout=60)
+    bad.close()
+
+
+def test_who_waits_for_others_too_long_is_told_so(timed: TimedProcess[Any]) -> None:
+    timed.make(0, timeout=60)
+    ended: list[object] = []
+
+    def sleeping() -> None:
+        with pytest.raises(TimeoutError):
+            timed.make(9, timeout=1)
+        ended.append(True)
+
+    thread = threading.Thread(target=sleeping)
+    thread.start()
+    while not timed._lock.locked():
+        time.sleep(0.01)
+    with pytest.raises(TimeoutError):
+        timed.make(0, timeout=0.1)
+    assert not ended
+    assert timed.make(0, timeout=60)[0] == "x"
+    thread.join()
+    assert ended
+
+
+def test_a_timed_process_runs_no_script_again_and_ends_with_its_own(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import functools, os, sys\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "from kopl_base.processes import TimedProcess\n"
+        "from tests.kopl_base.test_processes import prepared\n"
+        "process = TimedProcess(lambda: functools.partial(prepared, 'x'))\n"
+        "print(process.make(0, timeout=60)[1], flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, text=True, check=False)
+    [pid] = done.stdout.split()
+    late = time.monotonic() + 20
+    while time.monotonic() < late:
+        try:
+            os.kill(int(pid), 0)
+        except ProcessLookupError:
+            return
+        time.sleep(0.02)
+    pytest.fail("the process has not ended")

@@ -6,19 +6,19 @@ import itertools
 import json
 import logging
 import re
-import threading
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
 from kb.load import cache_folder
 from kb.rdf.iri import BASE
-from kopl.sparql.engine import Answer, Dialect, require
-from kopl.sparql.engines.worker import Worker
+from kopl.sparql.engine import Answer, Dialect, in_time, require
 from kopl.sparql.errors import EngineError, NotUnderstoodError
 from kopl.sparql.order import laterally
 from kopl_base.errors import WriteError
+from kopl_base.processes import TimedProcess
 from kopl_base.temporary import filling
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Oxigraph:
     ) -> None:
         self.store, self.folder = store, folder
         self.dialect = Dialect(base=base, rewrites=(laterally,))
-        self._worker: Worker | None = None
-        self._lock = threading.Lock()
+        self._process = TimedProcess(self._source)
 
     @classmethod
     def of(cls, kb: KnowledgeBase, *, memory: bool = False, terms: bool = False) -> Oxigraph:
@@ -88,16 +87,28 @@ class Oxigraph:
         """The answer to a query; with a time limit it runs in another process."""
         if timeout is None:
             return answer(self.store, text)
-        with self._lock:
-            if self._worker is None:
-                self._worker = Worker(self.folder, lambda text: answer(self.store, text))
-        return self._worker.query(text, timeout)
+        return in_time(self._process, text, timeout)
+
+    def _source(self) -> Callable[[], Callable[[str], Answer]]:
+        """What gives a process of its own the same store; one in memory is copied to it."""
+        if self.folder is not None:
+            return partial(_answering, self.folder, b"")
+        quads = self.store.dump(format=_pyoxigraph().RdfFormat.N_QUADS)
+        assert quads is not None  # as it is when nothing says where to write it
+        return partial(_answering, None, quads)
 
     def close(self) -> None:
         """Stop the other process, if there is one."""
-        if self._worker is not None:
-            self._worker.close()
-            self._worker = None
+        self._process.close()
+
+
+def _answering(folder: Path | None, quads: bytes) -> Callable[[str], Answer]:
+    if folder is not None:
+        return Oxigraph.open(folder).query
+    ox = _pyoxigraph()
+    store = ox.Store()
+    store.bulk_load(quads, format=ox.RdfFormat.N_QUADS, lenient=True)
+    return partial(answer, store)
 
 
 def answer(store: Store, text: str) -> Answer:

@@ -10,21 +10,23 @@ import contextlib
 import json
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
 from kb.rdf.iri import BASE
-from kopl.sparql.engine import Answer, Dialect, require
-from kopl.sparql.engines.worker import Worker
+from kopl.sparql.engine import Answer, Dialect, in_time, require
 from kopl.sparql.errors import EngineError, MissingPackageError, NotUnderstoodError
 from kopl.sparql.order import in_order
 from kopl.sparql.rewrites import one_by_one
 from kopl_base.packages import needs
+from kopl_base.processes import TimedProcess
 
 if TYPE_CHECKING:
     import rdflib
     from pyoxigraph import Store
+    from rdflib.store import Store as RdflibStore
 
 log = logging.getLogger("kb")
 
@@ -41,6 +43,7 @@ class Rdflib:
         self.graph = graph
         self.dialect = Dialect(base=base, rewrites=(in_order, one_by_one))
         self._lock = threading.Lock()
+        self._process = TimedProcess(self._source)
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Rdflib:
@@ -55,9 +58,9 @@ class Rdflib:
         return cls(graph_of(kb))
 
     def query(self, text: str, *, timeout: float | None = None) -> Answer:
-        """The answer to a query; with a time limit it runs in a copy of this process."""
+        """The answer to a query; with a time limit it runs in another process, on a copy."""
         if timeout is not None:
-            return Worker(None, self.answer).query(text, timeout)
+            return in_time(self._process, text, timeout)
         return self.answer(text)
 
     def answer(self, text: str) -> Answer:
@@ -76,15 +79,32 @@ class Rdflib:
         result: Answer = json.loads(written)
         return result
 
+    def _source(self) -> Callable[[], Callable[[str], Answer]]:
+        """What gives a process of its own the same graph, in a store of the same kind."""
+        with self._lock:
+            text = self.graph.serialize(format="nt")
+            return partial(_answering, type(self.graph.store), self.graph.identifier, text)
+
     def close(self) -> None:
-        """Nothing is held but memory."""
+        """Stop the other process, if there is one."""
+        self._process.close()
+
+
+def _answering(store: type[RdflibStore], identifier: Any, text: str) -> Callable[[str], Answer]:
+    graph: rdflib.Graph = _rdflib().Graph(store=store(), identifier=identifier)
+    return Rdflib(_filled(graph, [text])).answer
 
 
 def graph_of(kb: KnowledgeBase) -> rdflib.Graph:
     """The knowledge base as an rdflib graph in rdflib's own store, lexical forms unchanged."""
-    graph: rdflib.Graph = _rdflib().Graph()
+    from kb.rdf import ntriples
+
+    return _filled(_rdflib().Graph(), ntriples(kb, base=BASE, held=True))
+
+
+def _filled(graph: rdflib.Graph, pieces: Iterable[str]) -> rdflib.Graph:
     with _without_complaints():
-        for subject, predicate, found in _terms(kb):
+        for subject, predicate, found in _terms(pieces):
             graph.add((subject, predicate, found))
     return graph
 
@@ -117,11 +137,9 @@ def oxigraph_graph(store: Store) -> rdflib.Graph:
     return graph
 
 
-def _terms(kb: KnowledgeBase) -> Iterator[tuple[Any, Any, Any]]:
-    """The triples as rdflib's terms; its own parser would rewrite numbers and days."""
+def _terms(pieces: Iterable[str]) -> Iterator[tuple[Any, Any, Any]]:
+    """The triples of N-Triples as rdflib's terms; its own parser would rewrite numbers and days."""
     import pyoxigraph as ox
-
-    from kb.rdf import ntriples
 
     rdflib = _rdflib()
     known: dict[Any, Any] = {}
@@ -135,12 +153,13 @@ def _terms(kb: KnowledgeBase) -> Iterator[tuple[Any, Any, Any]]:
                 found = rdflib.BNode(at.value)
             else:
                 kind = at.datatype.value
-                datatype = None if kind.endswith("#string") else rdflib.URIRef(kind)
-                found = rdflib.Literal(at.value, datatype=datatype, normalize=False)
+                plain = at.language is not None or kind.endswith("#string")
+                datatype = None if plain else rdflib.URIRef(kind)
+                found = rdflib.Literal(at.value, at.language, datatype, normalize=False)
             known[at] = found
         return found
 
-    for piece in ntriples(kb, base=BASE, held=True):
+    for piece in pieces:
         for triple in ox.parse(piece, format=ox.RdfFormat.N_TRIPLES, lenient=True):
             yield term(triple.subject), term(triple.predicate), term(triple.object)
 
