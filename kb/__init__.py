@@ -6,8 +6,7 @@ from kopl_base.conflict import names_of, refuse_others
 refuse_others("kb")
 __dir__ = names_of("kb")
 
-from kb.kqapro import from_kqapro, read_kqapro, write_kqapro
-from kb.lines import read_lines, write_lines
+from kb.kqapro import from_kqapro, read_kqapro, read_lines, write_kqapro, write_lines
 from kb.load import check_file, load, read
 from kb.model import Builder
 from kb.problems import Problem, Problems, check

@@ -10,20 +10,19 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable
 from itertools import compress, repeat
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
 from kb.arrays import EMPTY, Ids, changes, offsets_of
-from kb.columns import Columns, by_name
-from kb.facts import table_arrays
+from kb.columns import Array, Columns
+from kb.facts import TIME, CollectedSets, UsedSets, table_arrays
 from kb.hierarchy import hierarchy_arrays
 from kb.problems import Problems
-from kb.qualifiersets import TIME, QualifierSets, UsedSets
 from kb.store import KnowledgeBase, normalise_name
-from kb.strings import string_arrays
 from kb.values import Quantity, Value
-from kb.valuetable import time_code
+from kb.valuetable import string_arrays, time_code
 
 # A value while it is being collected: a string, (unit, number) or the code of a time.
 RawValue = str | tuple[str, float] | int
@@ -180,7 +179,7 @@ class Assembler:
 
         self._check_hierarchy(final, kinds)
         literals = self._sorted_literals(final)
-        sets = QualifierSets(
+        sets = CollectedSets(
             np.array(self._set_ends, np.int32),
             np.array(self._set_pairs, np.int32).reshape(-1, 2),
             np.array(self._units, np.int32),
@@ -220,7 +219,7 @@ class Assembler:
         by_tail = np.argsort(tail, kind="stable").astype(np.int32)
         arrays["relation_by_tail"] = by_tail
         arrays["relation_tail_starts"] = offsets_of(tail[by_tail], nodes)
-        for column in by_name(arrays).values():
+        for column in cast(dict[str, Array], arrays).values():
             column.setflags(write=False)
         return KnowledgeBase(arrays, entities)
 
@@ -287,7 +286,7 @@ class Assembler:
         return subject[by], key[by], value[by], sets[by]
 
     def _merged_relations(
-        self, records: list[Ids], known: QualifierSets
+        self, records: list[Ids], known: CollectedSets
     ) -> tuple[FactColumns, tuple[Ids, Ids]]:
         """Facts from records: equal head, relation, tail and set of qualifiers are one fact.
 

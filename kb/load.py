@@ -11,8 +11,7 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
-from kb.kqapro import read_kqapro
-from kb.lines import read_lines
+from kb.kqapro import read_kqapro, read_lines
 from kb.problems import Problems, check, check_schema
 from kb.rdf.reader import read_rdf
 from kb.snapshot import (

@@ -20,9 +20,8 @@ from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_
 from kb.columns import Columns, fingerprint_of
 from kb.facts import FactTable, Qualifiers, RelationTable
 from kb.hierarchy import Hierarchy
-from kb.strings import StringTable
 from kb.values import Condition, Value
-from kb.valuetable import ValueTable
+from kb.valuetable import StringTable, ValueTable
 from kopl_base.spelling import near_names
 
 QualifierMap = dict[str, list[Value]]

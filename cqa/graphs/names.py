@@ -10,7 +10,7 @@ import numpy as np
 
 from kb.arrays import Ids
 from kb.columns import Array, Columns
-from kb.strings import StringTable, string_arrays
+from kb.valuetable import StringTable, string_arrays
 from kopl_base.errors import KoplError
 
 

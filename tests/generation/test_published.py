@@ -11,7 +11,7 @@ import pytest
 from generation.conversion import convert
 from generation.formats import open_examples, open_parts
 from kb import KnowledgeBase, write_kqapro
-from kb.records import Spelling
+from kb.kqapro import Spelling
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import post_order

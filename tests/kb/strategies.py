@@ -8,7 +8,7 @@ import random
 from typing import Any
 
 from kb import KnowledgeBase
-from kb.records import SPELLINGS, Ends, Spelling, node_json, nodes_of
+from kb.kqapro import SPELLINGS, Ends, Spelling, node_json, nodes_of
 from tests.reference.random_kb import random_kb
 
 Document = dict[str, Any]

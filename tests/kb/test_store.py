@@ -29,7 +29,7 @@ from kb.arrays import (
     unite,
 )
 from kb.store import normalise_name
-from kb.strings import StringTable, string_arrays
+from kb.valuetable import StringTable, string_arrays
 from tests.kb.strategies import relation, value
 from tests.reference.random_kb import random_kb
 
