@@ -28,9 +28,8 @@ from kb.values import (
     read_year,
 )
 from kb.valuetable import time_code, year_code
-from kopl_base.jsontext import JsonDecoder
 from kopl_base.progress import Progress
-from kopl_base.stream import JsonStream, TextReader, writing
+from kopl_base.stream import JsonDecoder, JsonStream, TextReader, writing
 
 Spelling = Literal["A", "B"]
 Ends = Literal["recorded", "head", "both"]

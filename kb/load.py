@@ -24,9 +24,8 @@ from kb.snapshot import (
     write_snapshot,
 )
 from kb.store import KnowledgeBase
-from kopl_base.errors import ReadError, WriteError
+from kopl_base.errors import ReadError, WriteError, counted
 from kopl_base.stream import COMPRESSED, TextReader
-from kopl_base.wording import counted
 
 log = logging.getLogger("kb")
 

@@ -13,7 +13,7 @@ import numpy as np
 from kb.store import KnowledgeBase
 from kb.values import Value, ValueReadError, read_time
 from kopl_base.errors import ReadError
-from kopl_base.jsontext import FIELD_TWICE
+from kopl_base.stream import FIELD_TWICE
 
 # Of the concepts of a cycle so many are named.
 LISTED = 20

@@ -22,7 +22,7 @@ from kb.facts import FactTable, Qualifiers, RelationTable
 from kb.hierarchy import Hierarchy
 from kb.values import Condition, Value
 from kb.valuetable import StringTable, ValueTable
-from kopl_base.spelling import near_names
+from kopl_base.errors import near_names
 
 QualifierMap = dict[str, list[Value]]
 NameKind = Literal["entity", "concept", "key", "qualifier key", "relation", "unit"]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from kopl.errors import LimitError, ParseError
 from kopl.functions import SPELLINGS, Function
 from kopl.program import Call, linked, post_order
-from kopl_base.wording import counted
+from kopl_base.errors import counted, near_names
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -64,8 +64,6 @@ def _function(name: object, call: int | None = None) -> Function:
 
 
 def _unknown_function(name: str) -> str:
-    from kopl_base.spelling import near_names
-
     near = near_names(name, SPELLINGS, 2)
     hint = f"; did you mean {' or '.join(near)}?" if near else "; 'kopl functions' lists them"
     return f"there is no function {name!r}{hint}"

@@ -11,7 +11,7 @@ from kopl.errors import TypingError
 from kopl.functions import FUNCTIONS, Function, meant
 from kopl.program import Call, linked
 from kopl.types import Kind
-from kopl_base.wording import counted
+from kopl_base.errors import counted
 
 # What a textual argument becomes: names and words stay texts, constants become values.
 Argument: TypeAlias = str | Quantity | Time | Condition

@@ -1,6 +1,8 @@
-"""The base of the toolkit's errors, and those of files."""
+"""The base of the toolkit's errors, those of files, and what their messages need."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 
 class KoplError(Exception):
@@ -26,3 +28,53 @@ class WriteError(KoplError):
     """A file that cannot be written; what was there before is unchanged."""
 
     kind = "write"
+
+
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number of things, as people write it.
+
+    >>> counted(1, "question"), counted(2, "question")
+    ('1 question', '2 questions')
+    >>> counted(1, "query was run", "queries were run")
+    '1 query was run'
+    """
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+# What it counts that a part of a longer name is like a text, where the whole is not.
+_OF_A_PART = 0.9
+
+
+def near_names(text: str, names: Iterable[str], limit: int = 3, cutoff: float = 70) -> list[str]:
+    """The names nearest to a text in spelling, best first (similarity from 0 to 100).
+
+    First come those that are the text but for a few letters, then longer ones that hold it, as
+    "Barack Obama" for "Obama"; a name that is a small piece of the text counts little.
+    """
+    from rapidfuzz import distance, fuzz, process, utils
+
+    listed = list(names)
+    found: set[str] = set()
+    for scorer in (fuzz.ratio, fuzz.WRatio):
+        hits = process.extract(
+            text,
+            listed,
+            scorer=scorer,
+            processor=utils.default_process,
+            limit=limit * 4,
+            score_cutoff=cutoff,
+        )
+        found.update(name for name, _, _ in hits)
+    wanted = utils.default_process(text)
+
+    def rank(name: str) -> tuple[float, int, float, str]:
+        plain = utils.default_process(name)
+        letters = distance.OSA.normalized_similarity(wanted, plain)
+        whole = (fuzz.ratio(wanted, plain) + 100 * letters) / 2  # another letter, or two exchanged
+        # WRatio is generous to short names inside of long texts.
+        share = min(1.0, len(plain) / max(1, len(wanted)))
+        score = max(whole, _OF_A_PART * share * fuzz.WRatio(wanted, plain))
+        begins = distance.Prefix.similarity(wanted, plain)
+        return (-round(score), -begins, -fuzz.ratio(text, name), name)
+
+    return sorted(found, key=rank)[:limit]

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kopl.errors import ProgramError
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, counted
 from kopl_base.progress import Progress
 from kopl_base.tables import print_table
-from kopl_base.wording import counted
 from kopl_cli.common import add_encoding, add_endpoint, add_kb, open_executor, open_kb, seconds
 from kopl_cli.run import programs_of
 

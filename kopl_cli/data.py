@@ -6,8 +6,7 @@ import argparse
 import json
 import sys
 
-from kopl_base.errors import KoplError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, counted
 
 # What every command that reads question sets says of them.
 SET = (

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kb import KnowledgeBase
-from kopl_base.errors import KoplError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, counted
 from kopl_cli.ask import torch_is_needed
 from kopl_cli.common import positive
 

@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     function = SPELLINGS.get(arguments.name)
     if function is None:
-        from kopl_base.spelling import near_names
+        from kopl_base.errors import near_names
 
         near = near_names(arguments.name, SPELLINGS)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""

@@ -10,8 +10,7 @@ from contextlib import suppress
 
 from generation.blocks import Options
 from generation.stats import ANSWERS, SHARES, Statistics, short_rows
-from kopl_base.errors import KoplError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

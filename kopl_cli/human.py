@@ -16,11 +16,10 @@ from generation.human.schema import Schema, vocabulary
 from kb import KnowledgeBase, write_kqapro, write_lines, write_snapshot
 from kopl.example import Example
 from kopl.traits import asking
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, counted
 from kopl_base.progress import Progress
 from kopl_base.stream import writing
 from kopl_base.tables import print_table
-from kopl_base.wording import counted
 
 _KB_WRITERS: dict[str, Callable[[KnowledgeBase, str], object]] = {
     ".json": write_kqapro,

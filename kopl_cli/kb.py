@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, counted, near_names
 from kopl_base.tables import print_table
-from kopl_base.wording import counted
 from kopl_cli import kb_import
 from kopl_cli.common import add_kb, open_kb, positive, show_warnings
 
@@ -164,8 +163,6 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _search(arguments: argparse.Namespace) -> int:
-    from kopl_base.spelling import near_names
-
     kb = open_kb(arguments)
     rows: list[tuple[str, str, str]] = []
     node_kinds: tuple[NameKind, ...] = ("entity", "concept")

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kopl_base.errors import KoplError, WriteError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, WriteError, counted
 from kopl_cli.common import positive, show_warnings
 
 if TYPE_CHECKING:

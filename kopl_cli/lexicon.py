@@ -6,8 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from kopl_base.errors import WriteError
-from kopl_base.wording import counted
+from kopl_base.errors import WriteError, counted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -8,8 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from kopl_base.errors import KoplError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, counted
 
 if TYPE_CHECKING:
     from generation.paraphrase.filters import Filters, Report

@@ -8,9 +8,8 @@ import sys
 import time
 from typing import Any
 
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, counted
 from kopl_base.tables import print_table
-from kopl_base.wording import counted
 from kopl_cli.common import (
     add_encoding,
     add_endpoint,

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import parsers
 from kb import KnowledgeBase, load
 from kopl.example import read_examples
-from kopl_base.errors import KoplError
-from kopl_base.spelling import near_names
+from kopl_base.errors import KoplError, near_names
 from kopl_cli.ask import torch_is_needed
 from kopl_cli.eval import score
 from parsers.budget import Clock, Scoring, now

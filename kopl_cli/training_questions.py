@@ -10,9 +10,8 @@ from pathlib import Path
 
 from kb import KnowledgeBase
 from kopl.example import Asked, Example, read_examples, read_questions, write_examples
-from kopl_base.errors import KoplError, ReadError
+from kopl_base.errors import KoplError, ReadError, counted
 from kopl_base.stream import writing
-from kopl_base.wording import counted
 from parsers.budget import MAKING, TOLD, Clock, Making, cores
 from parsers.history import SOURCES, Sources
 from parsers.settings import Settings

@@ -18,9 +18,8 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, near_names
 from kopl_base.packages import needs
-from kopl_base.spelling import near_names
 from kopl_base.stream import COMPRESSED
 
 Thing = TypeVar("Thing")

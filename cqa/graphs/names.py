@@ -11,7 +11,7 @@ import numpy as np
 from kb.arrays import Ids
 from kb.columns import Array, Columns
 from kb.valuetable import StringTable, string_arrays
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, near_names
 
 
 class Names:
@@ -54,6 +54,4 @@ class Names:
 
     def near(self, name: str) -> list[str]:
         """Up to three names that are near in spelling, for messages."""
-        from kopl_base.spelling import near_names
-
         return near_names(name, self)

@@ -13,7 +13,7 @@ from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Kind
 from cqa.types.normal import binary, flatten
 from cqa.types.tree import Tree
-from kopl_base.wording import counted
+from kopl_base.errors import counted
 
 log = logging.getLogger("kb")
 

@@ -20,8 +20,7 @@ from generation.paraphrase.originals import Original
 from generation.paraphrase.responses import Paraphrase, Responses
 from generation.paraphrase.tasks import Written
 from kopl.example import Example
-from kopl_base.errors import KoplError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, counted
 
 log = logging.getLogger("kb")
 

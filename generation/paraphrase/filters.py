@@ -20,9 +20,8 @@ from generation.paraphrase.mentions import plain
 from generation.paraphrase.originals import Original
 from generation.paraphrase.responses import Vote
 from kopl.example import Example
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, counted
 from kopl_base.stream import writing
-from kopl_base.wording import counted
 
 Names = Literal["reject", "warn", "ignore"]
 

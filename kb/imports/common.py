@@ -12,8 +12,7 @@ from kb.assemble import Assembler
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kopl_base.errors import ReadError
-from kopl_base.jsontext import FIELD_TWICE
-from kopl_base.stream import JsonStream, TextReader
+from kopl_base.stream import FIELD_TWICE, JsonStream, TextReader
 
 # What was read and what was left out, each with its number, in the order of its first use.
 Report = Counter[str]

@@ -12,8 +12,7 @@ from kb.imports.columns import guess_columns
 from kb.imports.guesses import Draft, TableGuess, guess_tables
 from kb.imports.profile import Profile, read_profile
 from kb.imports.words import MISSING
-from kopl_base.errors import KoplError
-from kopl_base.wording import counted
+from kopl_base.errors import KoplError, counted
 
 _LEGEND = """\
 # Drafted from the values of the tables. Read it, edit it, then

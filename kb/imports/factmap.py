@@ -29,9 +29,8 @@ from typing import Any, Literal, get_args
 
 from kb.imports.common import read_labels
 from kopl_base.errors import ReadError
-from kopl_base.jsontext import FIELD_TWICE, JsonDecoder
 from kopl_base.packages import needs
-from kopl_base.stream import TextReader
+from kopl_base.stream import FIELD_TWICE, JsonDecoder, TextReader
 
 Column = int | str
 TypeName = Literal["string", "quantity", "year", "date", "node"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kb.imports.profile import Column, Guess, Profile, guess_form, words_of
 from kb.store import normalise_name
-from kopl_base.wording import counted
+from kopl_base.errors import counted
 
 _CODES = frozenset(("code", "key", "isbn", "sku", "no", "nr", "number", "#"))
 _NAMES = ("name", "title", "label")

@@ -16,8 +16,7 @@ from kb.imports.sheets import Sheet, SheetForm
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.values import ValueReadError
-from kopl_base.errors import ReadError
-from kopl_base.wording import counted
+from kopl_base.errors import ReadError, counted
 
 log = logging.getLogger("kb")
 

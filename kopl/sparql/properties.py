@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 from kopl.sparql.errors import SparqlError
 from kopl_base.errors import KoplError, ReadError
-from kopl_base.jsontext import FIELD_TWICE, JsonDecoder
-from kopl_base.stream import read_text
+from kopl_base.stream import FIELD_TWICE, JsonDecoder, read_text
 
 ITEM = "WikibaseItem"
 

@@ -19,7 +19,7 @@ from kopl.errors import ParseError
 from kopl.example import Asked
 from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
-from kopl_base.wording import counted
+from kopl_base.errors import counted
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.evaluation.judging import PARTS, RULES, VERDICTS, JudgedExample, columns_of, judge
 from parsers.languages import Language

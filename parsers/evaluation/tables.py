@@ -9,8 +9,8 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from kopl_base.errors import counted
 from kopl_base.tables import aligned
-from kopl_base.wording import counted
 from parsers.evaluation.accuracy import (
     DIFFERENCE_INTERVAL,
     DIFFERENCE_TEST,

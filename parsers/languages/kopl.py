@@ -10,7 +10,7 @@ from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
 from kopl.text import read_serialised, write_nested, write_serialised
-from kopl_base.wording import counted
+from kopl_base.errors import counted
 from parsers.languages.base import Language
 from parsers.prediction import Prediction
 

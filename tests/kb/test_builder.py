@@ -35,8 +35,8 @@ from kb import (
     write_snapshot,
 )
 from kb.store import suggest
+from kopl_base.errors import near_names
 from kopl_base.progress import Progress
-from kopl_base.spelling import near_names
 from tests.kb.strategies import document_of
 
 DAY = Date(2001, 2, 3)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kb import ReadError, check_file, read
-from kopl_base.jsontext import JsonDecoder
+from kopl_base.stream import JsonDecoder
 
 AWKWARD = st.sampled_from(["", "a", "b", ":", '":', '" :', "\\", '"', "a: b", '\\":', "\n:"])
 SPACE = st.sampled_from(["", "", " ", "\n", "\t ", "\r\n"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kopl_base.wording import counted
+from kopl_base.errors import counted
 
 
 @pytest.mark.parametrize(
