@@ -28,11 +28,14 @@ from typing import Any
 sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).parent]
 
 from generation import blocks, judge  # noqa: E402
-from generation.blocks import Maker, Options  # noqa: E402
+from generation.blocks import (  # noqa: E402
+    Maker,
+    Options,
+    put_together,
+)
 from generation.choices import Choices  # noqa: E402
 from generation.derivation import Derivation  # noqa: E402
 from generation.judge import Unseen  # noqa: E402
-from generation.pipeline import put_together  # noqa: E402
 from generation.sampler import Sampler  # noqa: E402
 from generation.stats import SHARES  # noqa: E402
 from kb import load  # noqa: E402

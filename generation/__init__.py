@@ -6,8 +6,8 @@ from kopl_base.conflict import names_of, refuse_others
 refuse_others("generation")
 __dir__ = names_of("generation")
 
+from generation.blocks import GenerationError, generate
 from generation.grammar import Grammar, load_grammar, read_grammar
-from generation.pipeline import GenerationError, generate
 from generation.splits import split
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Blocks of questions: each follows from the seed and its own number alone.
+"""From a knowledge base to questions, in blocks that each follow from the seed and a number alone.
 
 So blocks may be made in any order, by any worker, and again after a run was stopped. Within a block
 no question comes twice, types and answers are balanced, and every function occurs; whoever puts
@@ -8,13 +8,14 @@ blocks together drops what an earlier block had.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count as count_from
 from random import Random
 
 from generation.choices import Choices
 from generation.grammar import ROOT, Grammar, Pattern, Rule, bundled
-from generation.judge import Judge
+from generation.judge import Judge, Unseen, marks
 from generation.lexicon import Lexicon, NoWords
 from generation.pools import OPERATORS, NoDraw
 from generation.sampler import Sampler
@@ -30,6 +31,7 @@ from kopl.sparql.from_kopl import translate
 from kopl.sparql.sets import SUPERLATIVE
 from kopl.traits import hops, locating, skills
 from kopl.types import Kind
+from kopl_base.errors import KoplError
 
 SIZE = 500
 # A strategy that fails this often in a row is given up: the knowledge base has no more for it.
@@ -41,6 +43,12 @@ SHORT_PATIENCE = 20
 ASKED, LATE, ENOUGH = 8, 2, 100
 # A program of at most so many calls is short.
 SHORT = 3
+# A knowledge base is taken to have no more when so many blocks in a row bring hardly anything new.
+BARREN, HARDLY = 2, 10
+NOTHING = (
+    "the knowledge base yields no question with these rules and options; kopl kb info shows what it"
+    " holds"
+)
 
 
 @dataclass(frozen=True)
@@ -300,3 +308,77 @@ def query_of(program: Call, kb: KnowledgeBase) -> str:
 
 def _has_strings(key: str, kb: KnowledgeBase) -> bool:
     return Schema.of(kb).has((key, False), "string")
+
+
+# --- putting blocks together -----------------------------------------------------------------
+
+
+class GenerationError(KoplError):
+    """A knowledge base that does not yield as many questions as were asked for."""
+
+    kind = "generation"
+
+
+class Scarcity:
+    """Notices when blocks, one after the other, bring hardly anything new any more."""
+
+    def __init__(self) -> None:
+        self._barren = 0
+
+    def after(self, new: int) -> bool:
+        """Take note of a block with so many new examples; whether there are no more to be had."""
+        self._barren = 0 if new > HARDLY else self._barren + 1
+        return self._barren >= BARREN
+
+
+def generate(
+    kb: KnowledgeBase,
+    count: int,
+    seed: int,
+    *,
+    grammar: Grammar | None = None,
+    options: Options | None = None,
+    lexicon: Lexicon | None = None,
+    run_query: Callable[[str], list[str]] | None = None,
+) -> Iterator[Example]:
+    """Different questions over a knowledge base with programs, queries, answers, ten choices.
+
+    The same seed gives the same examples. Each has exactly one answer: its program, in strict
+    mode, denotes one string, and each description that the question uses in the singular fits one
+    entity. ``grammar`` is the bundled one unless given, ``lexicon`` follows from the knowledge
+    base; ``run_query`` gives the denotation of a query on another engine, for the share of queries
+    that are compared. Raises GenerationError when no more can be found.
+    """
+    if count < 0:
+        raise KoplError(f"the number of questions must not be negative, but is {count}")
+    maker = Maker(kb, grammar=grammar, options=options, lexicon=lexicon, run_query=run_query)
+    blocks = (maker.block(seed, number) for number in count_from())
+    return put_together(blocks, count, Unseen())
+
+
+def put_together(
+    blocks: Iterable[Iterable[Example]], count: int, unseen: Unseen
+) -> Iterator[Example]:
+    """The first ``count`` examples of the blocks that were not there before.
+
+    Raises GenerationError when the blocks bring nothing new any more.
+    """
+    kept, scarcity = 0, Scarcity()
+    if count == 0:
+        return
+    for block in blocks:
+        before = kept
+        for example in block:
+            if unseen.add(marks(example.question, example.program)):
+                kept += 1
+                yield example
+                if kept == count:
+                    return
+        if scarcity.after(kept - before):
+            break
+    raise GenerationError(
+        NOTHING
+        if not kept
+        else f"the knowledge base yields {kept} different questions, not {count}; ask for"
+        " fewer or give a larger one"
+    )

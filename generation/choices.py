@@ -15,7 +15,7 @@ from random import Random
 import numpy as np
 
 from generation.judge import FILTERS, Dropped
-from kb import KnowledgeBase, Quantity
+from kb import KnowledgeBase, Quantity, Value
 from kb.arrays import Ids
 from kb.values import ValueReadError, read_quantity
 from kb.valuetable import ValueTable
@@ -37,6 +37,8 @@ class Choices:
         self.kb = kb
         self._values = lru_cache(maxsize=None)(self._values_of)
         self._qualifiers = {k: numbers.tolist() for k, numbers in kb.qualifier_values_of().items()}
+        # The same few are drawn again and again where a key has no ten values.
+        self._value = lru_cache(maxsize=10_000)(self._value_and_text)
         self._instances = lru_cache(maxsize=5_000)(self._instances_of)
 
     def draw(
@@ -124,20 +126,24 @@ class Choices:
             unit = _unit(answer)
 
             def of_unit() -> str:
-                value = self.kb.values[random.choice(numbers)]
+                value, text = self._value(random.choice(numbers))
                 fits = isinstance(value, Quantity) and value.unit == unit
-                return str(value) if fits or unit is None else answer
+                return text if fits or unit is None else answer
 
             yield [of_unit]
-            yield [lambda: str(self.kb.values[random.choice(numbers)])]
+            yield [lambda: self._value(random.choice(numbers))[1]]
         own = next((number for number in numbers if str(self.kb.values[number]) == answer), None)
         if own is not None:
             same = _same_type(self.kb.values, own)
             if isinstance(self.kb.values[own], Quantity):
                 yield _scaled(answer, random)
-            yield [lambda: str(self.kb.values[random.choice(same)])]
+            yield [lambda: self._value(random.choice(same))[1]]
         if len(self.kb.values):
-            yield [lambda: str(self.kb.values[random.randrange(len(self.kb.values))])]
+            yield [lambda: self._value(random.randrange(len(self.kb.values)))[1]]
+
+    def _value_and_text(self, number: int) -> tuple[Value, str]:
+        value = self.kb.values[number]
+        return value, str(value)
 
     def _values_of(self, key: str) -> list[int]:
         """The numbers of the values of an attribute key, one for each fact."""

@@ -69,7 +69,7 @@ def digest(text: str) -> bytes:
 
 def program_mark(program: Call) -> bytes:
     """The digest of a program; equal where programs differ in the order of operands alone."""
-    return digest(str(_ordered(program)))
+    return digest(_ordered(program))
 
 
 def marks(question: str, program: Call) -> Marks:
@@ -77,11 +77,12 @@ def marks(question: str, program: Call) -> Marks:
     return digest(question), program_mark(program)
 
 
-def _ordered(call: Call) -> Call:
+def _ordered(call: Call) -> str:
+    """The text of a program that does not tell the order of operands."""
     inputs = [_ordered(given) for given in call.inputs]
     if call.function in (AND, OR):
-        inputs.sort(key=str)
-    return Call(call.function, tuple(inputs), call.arguments)
+        inputs.sort()
+    return f"{call.function.name}({', '.join([*inputs, *map(repr, call.arguments)])})"
 
 
 class Unseen:

@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from generation.blocks import NOTHING, GenerationError, Scarcity, put_together
 from generation.conversion import (
     check_folder,
     check_form,
@@ -27,7 +28,6 @@ from generation.conversion import (
 )
 from generation.judge import Unseen, marks
 from generation.makers import Block, BlockMaker, Line, Plan, Sources, Start, processes
-from generation.pipeline import NOTHING, GenerationError, Scarcity, put_together
 from generation.stats import ANSWERS, Statistics
 from kb import KnowledgeBase, load
 from kopl.example import Example, read_examples

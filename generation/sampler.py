@@ -176,14 +176,15 @@ def applicable_rules(grammar: Grammar, kb: KnowledgeBase) -> Grammar:
         )
         return all(fixed) and all(applies(inner) for inner in part.inputs)
 
-    rules = {
-        left: [r for r in group if applies(r.program)] for left, group in grammar.rules.items()
+    rules: dict[str, tuple[Rule, ...]] = {
+        left: tuple(rule for rule in group if applies(rule.program))
+        for left, group in grammar.rules.items()
     }
     while True:
-        left_over: dict[str, list[Rule]] = {
-            left: [rule for rule in group if all(rules[s.left] for s in rule.symbols)]
+        left_over = {
+            left: tuple(rule for rule in group if all(rules[s.left] for s in rule.symbols))
             for left, group in rules.items()
         }
         if left_over == rules:
-            return replace(grammar, rules={left: tuple(group) for left, group in rules.items()})
+            return grammar if rules == grammar.rules else replace(grammar, rules=rules)
         rules = left_over

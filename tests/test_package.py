@@ -140,7 +140,7 @@ def test_every_extra_that_a_message_names_is_declared() -> None:
 
 def test_kb_kopl_and_generation_import_without_heavy_packages() -> None:
     script = (
-        "import sys, kb, kopl, kopl.executor, generation, generation.pipeline, parsers, cqa\n"
+        "import sys, kb, kopl, kopl.executor, generation, generation.blocks, parsers, cqa\n"
         "heavy = {'torch', 'transformers', 'datasets', 'accelerate', 'pandas', 'lark'}\n"
         "print(*sorted(heavy & set(sys.modules)))"
     )

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from generation.blocks import generate
 from generation.check import Checker
 from generation.formats import examples_or_errors
-from generation.pipeline import generate
 from kb import KnowledgeBase, write_lines
 from kopl.example import Example, write_examples
 from kopl.executor import Executor

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generation.blocks import generate
 from generation.conversion import convert, to_kqapro, write_csv, write_kqapro
 from generation.formats import open_examples
-from generation.pipeline import generate
 from kb import KnowledgeBase
 from kopl.example import Example, read_examples, write_examples
 from kopl.functions import FUNCTIONS

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from generation.blocks import generate
 from generation.english import say
 from generation.paraphrase.mentions import STANDING, mentions, missing, plain, spoken, wording
-from generation.pipeline import generate
 from kb import Date, KnowledgeBase, Quantity, Year
 from kopl.functions import FUNCTIONS
 from kopl.text import read

@@ -17,11 +17,10 @@ from typing import Any
 
 import pytest
 
-from generation.blocks import Options
+from generation.blocks import GenerationError, Options
 from generation.formats import open_examples
 from generation.makers import BlockMaker
 from generation.parquet import Origin
-from generation.pipeline import GenerationError
 from generation.run import Plan, Questions, run
 from generation.stats import Statistics
 from kb import Builder, KnowledgeBase, Quantity, load, write_lines

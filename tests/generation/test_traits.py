@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from generation.pipeline import generate
+from generation.blocks import generate
 from kb import KnowledgeBase
 from kopl import traits
 from kopl.functions import FUNCTIONS
