@@ -16,11 +16,10 @@ from cqa.answering.answer import unchecked
 from cqa.answering.template import Grounded, as_query, template_of
 from cqa.balanced.draw import Drawing
 from cqa.graphs.graph import Graph
-from cqa.graphs.links import Links
 from cqa.hardness.hardness import Hardness, masks_of
 from cqa.hardness.reductions import Reduction
 from cqa.hardness.report import ITSELF
-from cqa.query import Conjunction, Query
+from cqa.sampling.graphs import meaningful
 from cqa.sampling.sample import rows_without
 from cqa.types.tree import Tree, nodes
 from kb.arrays import Ids
@@ -141,26 +140,6 @@ class Maker:
 
 
 _NONE: Ids = np.empty((0, 1), np.int32)
-
-
-def meaningful(query: Query, links: Links, count: int) -> bool:
-    """Whether each negated atom and part of a query with so many answers removes some."""
-    for at, disjunct in enumerate(query.disjuncts):
-        negated = [atom for atom in disjunct.atoms if not atom.positive]
-        fewer = [
-            Conjunction(tuple(a for a in disjunct.atoms if a is not atom), disjunct.without)
-            for atom in negated
-        ]
-        fewer += [
-            Conjunction(disjunct.atoms, tuple(p for p in disjunct.without if p is not part))
-            for part in disjunct.without
-        ]
-        for changed in fewer:
-            parts = list(query.disjuncts)
-            parts[at] = changed
-            if len(unchecked(Query(query.free, tuple(parts)), links)) == count:
-                return False
-    return True
 
 
 # The types by their names, the split, the seed, the most hard answers of a query.

@@ -116,27 +116,36 @@ class GraphSampler:
         """Whether each negated edge removes an answer, or an assignment, that nothing else does."""
         if not self._negative:
             return True
-        answers = self.options.negations == "answers"
-        if not answers and len(self._steps) == 1 and len(self._steps[0].negative) == 1:
+        links = self.source.full
+        if self.options.negations == "answers":
+            return meaningful(query, links, len(unchecked(query, links)))
+        if len(self._steps) == 1 and len(self._steps[0].negative) == 1:
             return True  # it was drawn so
-        full = len(unchecked(query, self.source.full)) if answers else 0
-        for at, steps in enumerate(self._steps):
-            for number in steps.negative:
-                if answers:
-                    changed = without(query, at, number)
-                    if len(unchecked(changed, self.source.full)) == full:
-                        return False
-                elif not removed(query, at, number, self.source.full):
-                    return False
-        return True
+        return all(
+            removed(query, at, number, links)
+            for at, steps in enumerate(self._steps)
+            for number in steps.negative
+        )
 
 
-def without(query: Query, disjunct: int, atom: int) -> Query:
-    """The query without one of its atoms."""
-    parts = list(query.disjuncts)
-    atoms = parts[disjunct].atoms
-    parts[disjunct] = Conjunction((*atoms[:atom], *atoms[atom + 1 :]))
-    return Query(query.free, tuple(parts))
+def meaningful(query: Query, links: Links, count: int) -> bool:
+    """Whether each negated atom and part of a query with so many answers removes some."""
+    for at, disjunct in enumerate(query.disjuncts):
+        negated = [atom for atom in disjunct.atoms if not atom.positive]
+        fewer = [
+            Conjunction(tuple(a for a in disjunct.atoms if a is not atom), disjunct.without)
+            for atom in negated
+        ]
+        fewer += [
+            Conjunction(disjunct.atoms, tuple(p for p in disjunct.without if p is not part))
+            for part in disjunct.without
+        ]
+        for changed in fewer:
+            parts = list(query.disjuncts)
+            parts[at] = changed
+            if len(unchecked(Query(query.free, tuple(parts)), links)) == count:
+                return False
+    return True
 
 
 def removed(query: Query, disjunct: int, atom: int, links: Links) -> bool:

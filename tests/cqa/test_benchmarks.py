@@ -14,11 +14,11 @@ import pytest
 
 from cqa.answering.answer import answers
 from cqa.balanced.benchmarks import ABOUT, QUERIES, TYPES, BenchmarkPlan, run
-from cqa.balanced.blocks import meaningful
 from cqa.formats.json_lines import read_lines
 from cqa.graphs.files import save
 from cqa.graphs.graph import Graph, from_triples
 from cqa.hardness.hardness import Hardness, reducible
+from cqa.sampling.graphs import meaningful
 from cqa.sampling.options import SamplingError
 from cqa.types.registry import by_name
 from kopl_base.errors import KoplError, ReadError, WriteError
