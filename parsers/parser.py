@@ -12,8 +12,8 @@ from kopl_base.errors import KoplError
 from parsers.checkpoint import Description, load_own, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.evaluation.confidence import Decoding, Temperature, read_temperature
+from parsers.languages import Prediction
 from parsers.models.base import Model
-from parsers.prediction import Prediction
 from parsers.tokens import unreadable
 from parsers.world import device_of
 

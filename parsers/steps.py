@@ -36,7 +36,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Step:
+class ActionStep:
     """One step of a program: its slot, function, allowed actions, and what is right.
 
     ``action`` numbers an entry of `Actions`, or ``token`` a token of the question. ``start`` is
@@ -62,7 +62,9 @@ class NotExpressible(Exception):
         self.known = known
 
 
-def steps_of(program: Call, question: Question, actions: Actions, linker: Linker) -> list[Step]:
+def steps_of(
+    program: Call, question: Question, actions: Actions, linker: Linker
+) -> list[ActionStep]:
     """The steps that build a program; raises NotExpressible, naming the argument."""
     return _Writer(question, actions, linker).write(program)
 
@@ -90,9 +92,9 @@ class _Writer:
         self.question, self.actions, self.linker = question, actions, linker
         self._draft = Draft(question, linker)
         self._used: set[Span] = set()
-        self._steps: list[Step] = []
+        self._steps: list[ActionStep] = []
 
-    def write(self, program: Call) -> list[Step]:
+    def write(self, program: Call) -> list[ActionStep]:
         for call in post_order(program):
             self._entry(FUNCTION, call.function.name)
             for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
@@ -108,7 +110,7 @@ class _Writer:
         draft = self._draft
         function = draft.function.name if draft.function else ""
         allowed = self.actions.allowed(draft)
-        self._steps.append(Step(draft.slot, function, allowed, action, token, draft.start))
+        self._steps.append(ActionStep(draft.slot, function, allowed, action, token, draft.start))
         draft.take(self.actions.entries[action] if action >= 0 else token)
 
     def _entry(self, slot: str, text: str) -> None:

@@ -70,13 +70,13 @@ def kopl_constraint(
     the key has. A program has at most ``most_calls`` calls, and at most ``most_open`` sets wait
     for a call that takes them. Raises KoplError when the tokens cannot spell any program.
     """
-    language = KoplLanguage(
+    language = ProgramTexts(
         kb, table, values=values, most_calls=most_calls, most_open=most_open, most_text=most_text
     )
     return Constraint(language, table)
 
 
-class KoplLanguage:
+class ProgramTexts:
     """The serialised programs over a knowledge base; see `kopl_constraint`."""
 
     def __init__(

@@ -109,13 +109,13 @@ def sparql_constraint(
             "queries have braces and angle brackets; decode them with a tokenizer that spells"
             " every byte (byte-level BPE, or SentencePiece with byte fallback)"
         )
-    language = SparqlLanguage(
+    language = QueryTexts(
         kb, table, style=style, values=values, most_patterns=most_patterns, most_text=most_text
     )
     return Constraint(language, table)
 
 
-class SparqlLanguage:
+class QueryTexts:
     """The queries over a knowledge base; see `sparql_constraint`."""
 
     follow = b'" >)' + END

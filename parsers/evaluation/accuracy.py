@@ -22,8 +22,7 @@ from kopl.sparql.errors import MissingPackageError
 from kopl_base.errors import counted
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.evaluation.judging import PARTS, RULES, VERDICTS, JudgedExample, columns_of, judge
-from parsers.languages import Language
-from parsers.prediction import Prediction
+from parsers.languages import OutputLanguage, Prediction
 
 LEVEL = 0.95
 INTERVAL = "95 % Wilson score interval"
@@ -52,7 +51,7 @@ OF_PROGRAMS = ("same program", "same program up to order")
 class Predicts(Protocol):
     """What evaluation needs of a model."""
 
-    language: Language
+    language: OutputLanguage
 
     def predict(
         self, questions: Sequence[str], *, beams: int = 1, constrained: bool = True,
@@ -236,7 +235,7 @@ def evaluate(
 
 
 def _best(
-    predictions: list[Prediction], language: Language, guided: bool
+    predictions: list[Prediction], language: OutputLanguage, guided: bool
 ) -> tuple[Prediction, Denoted | None]:
     """The prediction that counts, and what running it gave where that is known already."""
     if not predictions:

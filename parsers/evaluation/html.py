@@ -26,7 +26,7 @@ from kopl_base.stream import writing
 from parsers.evaluation.judging import KEPT, JudgedExample
 from parsers.evaluation.report import PUBLISHED, Comparison, ScoredRun
 from parsers.evaluation.tables import NONE, footnotes, sheets
-from parsers.languages import Language
+from parsers.languages import OutputLanguage
 
 # Larger programs (an unconstrained model may write such) are shown as text only.
 _LARGEST_CHART = 60
@@ -42,7 +42,7 @@ class Shown:
     predicted_trace: list[TraceStep] | None
 
 
-def worst_errors(scored: ScoredRun, language: Language, count: int) -> list[Shown]:
+def worst_errors(scored: ScoredRun, language: OutputLanguage, count: int) -> list[Shown]:
     """The most confident errors of a run, their programs run again for their values."""
     found = []
     for number in scored.worst(count):
@@ -58,7 +58,7 @@ def worst_errors(scored: ScoredRun, language: Language, count: int) -> list[Show
     return found
 
 
-def _trace(program: Call | None, language: Language) -> list[TraceStep] | None:
+def _trace(program: Call | None, language: OutputLanguage) -> list[TraceStep] | None:
     if program is None:
         return None
     try:

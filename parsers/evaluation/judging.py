@@ -17,9 +17,8 @@ from kopl.text import write_nested
 from kopl.traits import SKILLS as OF_PROGRAMS
 from kopl.traits import hops, skills
 from kopl_base.errors import KoplError
-from parsers.languages import Language
+from parsers.languages import OutputLanguage, Prediction
 from parsers.matching import exact_match
-from parsers.prediction import Prediction
 
 # How a prediction ends by the default rule. A failed program is never right, on Verify neither.
 Verdict: TypeAlias = Literal[
@@ -122,7 +121,7 @@ class JudgedExample:
 
 
 def judge(
-    example: Asked, prediction: Prediction, language: Language, outcome: Denoted | None = None
+    example: Asked, prediction: Prediction, language: OutputLanguage, outcome: Denoted | None = None
 ) -> JudgedExample:
     """Run a prediction and compare; ``outcome`` is what running it gave, if that is known.
 
@@ -153,7 +152,7 @@ def judge(
     )
 
 
-def gold_answer(example: Asked, language: Language) -> str | None:
+def gold_answer(example: Asked, language: OutputLanguage) -> str | None:
     """The stored answer, or the only one that the gold program has; None where there is none."""
     if example.answer is not None or example.program is None:
         return example.answer
@@ -179,7 +178,7 @@ def _verdict(
     return "right" if gold is not None and same_answer(gold, strings[0]) else "wrong answer"
 
 
-def _same_program(example: Asked, prediction: Prediction, language: Language) -> bool:
+def _same_program(example: Asked, prediction: Prediction, language: OutputLanguage) -> bool:
     if not isinstance(example, Example):
         return False
     if prediction.program is not None and prediction.program == example.program:

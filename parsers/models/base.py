@@ -20,9 +20,8 @@ from torch import Tensor, nn
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl_base.errors import KoplError
-from parsers.languages import Language, language_of
+from parsers.languages import OutputLanguage, Prediction, language_of, nothing
 from parsers.memory import Parts
-from parsers.prediction import Prediction, nothing
 from parsers.settings import Settings
 from parsers.tokens import unreadable
 
@@ -107,7 +106,7 @@ class Model(ABC):
 
     def __init__(self, settings: Settings, kb: KnowledgeBase) -> None:
         self.settings, self.kb = settings, kb
-        self.language: Language = language_of(settings, kb)
+        self.language: OutputLanguage = language_of(settings, kb)
         self.memory = settings.memory  # GiB that predicting may take; it changes no prediction
         self.parts = Parts()
 

@@ -22,7 +22,7 @@ from parsers.constrain import (
     kopl_constraint,
     sparql_constraint,
 )
-from parsers.languages import Language
+from parsers.languages import OutputLanguage
 from parsers.tokens import is_time
 
 Ids = npt.NDArray[np.int64]
@@ -107,7 +107,7 @@ class ArgumentConstraint:
         return state + 1
 
 
-def text_constraint(language: Language, table: TokenTable) -> Constraint | None:
+def text_constraint(language: OutputLanguage, table: TokenTable) -> Constraint | None:
     """The texts of a language that can be spelt by the tokens of a table.
 
     None, with a warning, for tokens that cannot spell the language.
@@ -132,7 +132,7 @@ class WordConstraint:
         self._found: dict[State, Ids] = {}
 
     @classmethod
-    def of(cls, language: Language, words: Sequence[str]) -> WordConstraint | None:
+    def of(cls, language: OutputLanguage, words: Sequence[str]) -> WordConstraint | None:
         """The constraint of a language's texts; None, with a warning, where they are not spelt."""
         # The constraint looks ahead over single bytes, which the vocabulary does not have.
         spellings = [*(word.encode() or None for word in words), *(bytes([n]) for n in range(256))]

@@ -12,8 +12,7 @@ from kopl.example import Example
 from kopl.text import read
 from parsers.evaluation import evaluate
 from parsers.evaluation.judging import Verdict, hops_of, judge, length_of, skills_of
-from parsers.languages import KoplLanguage, Language, SparqlLanguage
-from parsers.prediction import Prediction
+from parsers.languages import KoplLanguage, OutputLanguage, Prediction, SparqlLanguage
 
 AREA = 'QueryAttr(Find("Norway"), area)'
 CAPITAL = 'QueryName(Relate(Find("Norway"), capital, forward))'
@@ -27,7 +26,7 @@ LARGER = 'SelectBetween(Find("Norway"), Find("Peru"), area, greater)'
 class Told:
     """A model that predicts what it is told: texts for each question, the first the best."""
 
-    def __init__(self, language: Language, texts: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, language: OutputLanguage, texts: Mapping[str, Sequence[str]]) -> None:
         self.language, self.texts = language, texts
         self.asked: list[tuple[int, bool]] = []
 
@@ -42,7 +41,7 @@ class Told:
         ]
 
 
-def written(language: Language, text: str, log_probability: float = -1.0) -> Prediction:
+def written(language: OutputLanguage, text: str, log_probability: float = -1.0) -> Prediction:
     """A prediction of a program in the nested spelling, typed or not, or of any other text."""
     if "(" not in text:
         return language.read(text, log_probability)
@@ -54,7 +53,7 @@ def asks(program: str, answer: str | None, question: str = "?") -> Example:
 
 
 @pytest.fixture(scope="module")
-def language(small: KnowledgeBase) -> Language:
+def language(small: KnowledgeBase) -> OutputLanguage:
     return KoplLanguage(small)
 
 
@@ -72,7 +71,7 @@ def language(small: KnowledgeBase) -> Language:
     ],
 )
 def test_how_predictions_end(
-    language: Language, predicted: str, verdict: Verdict, right: bool, published: bool
+    language: OutputLanguage, predicted: str, verdict: Verdict, right: bool, published: bool
 ) -> None:
     found = judge(asks(AREA, "323802 square kilometre"), written(language, predicted), language)
     assert (found.verdict, found.right, found.published) == (verdict, right, published)
@@ -95,13 +94,13 @@ def test_what_fails_when_it_runs_is_counted_apart(small: KnowledgeBase) -> None:
 @pytest.mark.parametrize("answer", ["yes", "no"])
 @pytest.mark.parametrize("failed", ["Count(Count(FindAll()))", "nothing", ""])
 def test_a_failed_program_scores_nothing_on_verify(
-    language: Language, answer: str, failed: str
+    language: OutputLanguage, answer: str, failed: str
 ) -> None:
     found = judge(asks(VERIFY, answer), written(language, failed), language)
     assert (found.right, found.published) == (False, False)
 
 
-def test_the_two_rules(language: Language) -> None:
+def test_the_two_rules(language: OutputLanguage) -> None:
     """A year equals a day in it by the published rule only; several answers count by it, too."""
     day = judge(asks(SINCE, "1905-06-07"), written(language, SINCE), language)
     assert (day.verdict, day.published) == ("wrong answer", True)
@@ -110,7 +109,7 @@ def test_the_two_rules(language: Language) -> None:
     assert (several.verdict, several.published, several.count) == ("several answers", True, 8)
 
 
-def test_without_a_stored_answer_the_gold_program_is_run(language: Language) -> None:
+def test_without_a_stored_answer_the_gold_program_is_run(language: OutputLanguage) -> None:
     assert judge(asks(COUNT, None), written(language, COUNT), language).right
     none = judge(asks(COUNTRIES, None), written(language, COUNTRIES), language)
     assert (none.gold, none.right, none.published) == (None, False, False)
@@ -118,7 +117,7 @@ def test_without_a_stored_answer_the_gold_program_is_run(language: Language) -> 
     assert (broken.gold, broken.right) == (None, False)
 
 
-def test_exact_match_strict_and_up_to_order(language: Language) -> None:
+def test_exact_match_strict_and_up_to_order(language: OutputLanguage) -> None:
     gold = "Count(And(FilterConcept(FindAll(), country), FilterConcept(FindAll(), city)))"
     other = "Count(And(FilterConcept(FindAll(), city), FilterConcept(FindAll(), country)))"
     example = asks(gold, "0")
@@ -162,7 +161,7 @@ def test_columns() -> None:
         assert (hops_of(example), length_of(example)) == (hops, length)
 
 
-def test_a_report_by_hand(language: Language) -> None:
+def test_a_report_by_hand(language: OutputLanguage) -> None:
     """Six questions, two of them right."""
     examples = [
         asks(AREA, "323802 square kilometre", "area"),
@@ -218,7 +217,7 @@ def test_a_report_by_hand(language: Language) -> None:
     assert report.notes() == []
 
 
-def test_choice_by_execution(language: Language) -> None:
+def test_choice_by_execution(language: OutputLanguage) -> None:
     """The first of the beam that has one answer; the least faulty one where none has."""
     bad, empty = "Count(Count(FindAll()))", 'QueryAttr(Find("Norway"), motto)'
     examples = [asks(AREA, "323802 square kilometre", "a"), asks(VERIFY, "no", "b")]
@@ -231,14 +230,14 @@ def test_choice_by_execution(language: Language) -> None:
     assert model.asked == [(4, True), (4, False)]
 
 
-def test_a_model_that_writes_nothing(language: Language) -> None:
+def test_a_model_that_writes_nothing(language: OutputLanguage) -> None:
     model = Told(language, {"a": []})
     for guided in (False, True):
         [one] = evaluate(model, [asks(VERIFY, "no", "a")], (), guided=guided).judged
         assert (one.verdict, one.prediction.probability) == ("did not parse", 0.0)
 
 
-def test_notes(language: Language, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes(language: OutputLanguage, monkeypatch: pytest.MonkeyPatch) -> None:
     from kopl.sparql.errors import MissingPackageError
 
     model = Told(language, {"a": [COUNT]})
@@ -254,7 +253,7 @@ def test_notes(language: Language, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "pip install pyoxigraph" in report.notes()[0]
 
 
-def test_a_line_of_a_predictions_file(language: Language) -> None:
+def test_a_line_of_a_predictions_file(language: OutputLanguage) -> None:
     line = judge(asks(COUNT, "8"), written(language, COUNTRIES), language).to_json()
     assert line["verdict"] == "several answers" and line["answers"] == 8
     assert line["gold"] == 'Count(FilterConcept(FindAll(), "country"))'
@@ -266,7 +265,7 @@ def test_a_line_of_a_predictions_file(language: Language) -> None:
 
 
 def test_nothing_is_sure_of_a_question_that_is_not_read() -> None:
-    from parsers.prediction import nothing
+    from parsers.languages import nothing
 
     found = nothing("the question has no words")
     assert found.probability == 0 and found.program is None

@@ -26,8 +26,7 @@ from parsers.evaluation.confidence import (
     write_temperature,
 )
 from parsers.evaluation.judging import judge
-from parsers.languages import KoplLanguage
-from parsers.prediction import Prediction
+from parsers.languages import KoplLanguage, Prediction
 from tests.parsers.test_evaluation import COUNT, Told, asks, written
 
 KIND = Decoding().kind

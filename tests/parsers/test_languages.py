@@ -13,9 +13,15 @@ from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.sparql.errors import QueryReadError
 from kopl.text import read
-from parsers.languages import KoplLanguage, NotWritableError, SparqlLanguage
-from parsers.languages.kopl import MOST_ARGUMENTS, Outline, assembled
-from parsers.languages.sparql import tokens_of
+from parsers.languages import (
+    MOST_ARGUMENTS,
+    KoplLanguage,
+    NotWritableError,
+    Outline,
+    SparqlLanguage,
+    assembled,
+    tokens_of,
+)
 
 
 def test_programs_are_read_back(small: KnowledgeBase, small_examples: list[Example]) -> None:

@@ -20,7 +20,7 @@ from kopl.types import Kind
 from parsers.actions import UNIT, Actions, Draft, FreeDraft
 from parsers.linking import Linker
 from parsers.models.pointer.mentions import Mentions
-from parsers.steps import NotExpressible, Step, known_texts, steps_of
+from parsers.steps import ActionStep, NotExpressible, known_texts, steps_of
 from parsers.tokens import Question, Vocabulary, as_constant, is_number, is_time, pieces
 
 
@@ -125,7 +125,9 @@ def test_groups_of_digits_are_no_number_where_one_is_malformed(question: str) ->
     assert found == set(question.split()[0].split(","))
 
 
-def replay(steps: list[Step], question: Question, actions: Actions, kb: KnowledgeBase) -> Draft:
+def replay(
+    steps: list[ActionStep], question: Question, actions: Actions, kb: KnowledgeBase
+) -> Draft:
     state = Draft(question, Linker(kb))
     for step in steps:
         if step.token >= 0:

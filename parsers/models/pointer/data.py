@@ -15,7 +15,7 @@ from parsers.linking import Linker
 from parsers.models.base import IGNORED, Batch, Item, Tensors
 from parsers.models.pointer.mentions import ITEM_MARKS, MARKS, Mentioned, Mentions
 from parsers.models.pointer.pretrained import Vectors
-from parsers.steps import NotExpressible, Step, steps_of
+from parsers.steps import ActionStep, NotExpressible, steps_of
 from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape
 
 SLOT_NUMBERS = {slot: number for number, slot in enumerate(SLOTS)}
@@ -35,7 +35,7 @@ class PointerItem(Item):
     """An example ready for training: what is asked, and the program's steps."""
 
     asked: Asked
-    steps: tuple[Step, ...]
+    steps: tuple[ActionStep, ...]
 
 
 def prepare(

@@ -20,6 +20,7 @@ from kopl.program import Call
 from kopl_base.progress import Progress
 from parsers.actions import FUNCTION, KNOWN, POINTERS, Actions, Draft, FreeDraft
 from parsers.constrain.rerank import PartialRuns
+from parsers.languages import Prediction
 from parsers.linking import Linker
 from parsers.models.base import Model, take_over
 from parsers.models.pointer.data import (
@@ -35,7 +36,6 @@ from parsers.models.pointer.mentions import Mentions
 from parsers.models.pointer.network import ActionVectors, Encoded, Network
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
 from parsers.models.search import Hypothesis, search
-from parsers.prediction import Prediction
 from parsers.settings import Settings
 from parsers.steps import known_texts
 from parsers.tokens import Question, Vocabulary

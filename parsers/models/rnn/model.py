@@ -24,9 +24,15 @@ from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl_base.errors import ReadError
 from kopl_base.stream import TextReader
-from parsers.languages import NotWritableError, language_of
-from parsers.languages.kopl import MOST_ARGUMENTS, Outline, assembled
-from parsers.languages.sparql import tokens_of
+from parsers.languages import (
+    MOST_ARGUMENTS,
+    NotWritableError,
+    Outline,
+    Prediction,
+    assembled,
+    language_of,
+    tokens_of,
+)
 from parsers.models.base import IGNORED, Item, Model
 from parsers.models.decoding_constraints import (
     ArgumentConstraint,
@@ -34,9 +40,15 @@ from parsers.models.decoding_constraints import (
     WordConstraint,
     numbers_by_kind,
 )
-from parsers.models.rnn.network import Network, Read, RnnBatch, Words, padded, padded_arguments
+from parsers.models.rnn.network import (
+    Read,
+    RnnBatch,
+    RnnNetwork,
+    RnnWords,
+    padded,
+    padded_arguments,
+)
 from parsers.models.search import DecodingConstraint, Hypothesis, search
-from parsers.prediction import Prediction
 from parsers.settings import Settings
 from parsers.tokens import Question, Vocabulary
 
@@ -118,7 +130,7 @@ class RnnModel(Model):
     """What both output languages share; `create` and `restore` give the one of the settings."""
 
     name = "rnn"
-    network: Network
+    network: RnnNetwork
 
     def __init__(
         self, settings: Settings, kb: KnowledgeBase, vocabulary: Vocabulary, tokens: Inventory,
@@ -126,7 +138,7 @@ class RnnModel(Model):
     ) -> None:  # fmt: skip
         super().__init__(settings, kb)
         self.vocabulary, self.tokens, self.arguments = vocabulary, tokens, arguments
-        self.network = Network(
+        self.network = RnnNetwork(
             settings.rnn, len(vocabulary), len(tokens), len(arguments) if arguments else 0
         )
 
@@ -230,7 +242,7 @@ class RnnModel(Model):
             rows = [[list(texts) for texts in item.arguments] for item in items]
             arguments = padded_arguments(rows, tokens.shape[1])
             count += int((arguments != IGNORED).sum())
-        words = Words.of([list(item.words) for item in items])
+        words = RnnWords.of([list(item.words) for item in items])
         return RnnBatch(count, words, tokens, arguments)
 
     def compile(self) -> None:
@@ -240,7 +252,7 @@ class RnnModel(Model):
         self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
     ) -> list[list[Prediction]]:
         """Whole programs or queries of the closed vocabularies."""
-        words = Words.of([self._words(question) for question in questions])
+        words = RnnWords.of([self._words(question) for question in questions])
         return self.decoded(self.network.encode(words.to(self.device)), beams, constrained)
 
     def _words(self, question: str) -> list[int]:

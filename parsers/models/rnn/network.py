@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from parsers.languages.kopl import MOST_ARGUMENTS
+from parsers.languages import MOST_ARGUMENTS
 from parsers.models.base import IGNORED, NEVER, Batch, Scores, Tensors, summed_loss
 from parsers.settings import RnnSettings
 
@@ -20,18 +20,18 @@ EMBEDDING_SPREAD = 0.3
 
 
 @dataclass(frozen=True)
-class Words(Tensors):
+class RnnWords(Tensors):
     """Questions as word numbers; 0 behind the end."""
 
     words: Tensor  # B × L
     lengths: Tensor  # B, on the CPU: packing asks for that
 
-    def to(self, device: torch.device) -> Words:
+    def to(self, device: torch.device) -> RnnWords:
         """The same on a device."""
-        return Words(self.words.to(device), self.lengths)
+        return RnnWords(self.words.to(device), self.lengths)
 
     @classmethod
-    def of(cls, questions: list[list[int]]) -> Words:
+    def of(cls, questions: list[list[int]]) -> RnnWords:
         """The tensors of questions, none of which is empty."""
         lengths = torch.tensor([len(question) for question in questions])
         words = torch.zeros(len(questions), int(lengths.max()), dtype=torch.long)
@@ -44,7 +44,7 @@ class Words(Tensors):
 class RnnBatch(Batch):
     """Questions, what comes first (functions or tokens), and the arguments of functions."""
 
-    words: Words
+    words: RnnWords
     tokens: Tensor  # B × T, 0 ends, IGNORED behind the end
     arguments: Tensor  # B × T × MOST_ARGUMENTS, IGNORED for all but functions; or of no elements
 
@@ -134,7 +134,7 @@ class Attending(nn.Module):
         return states + weights @ read.states, hidden
 
 
-class Network(nn.Module):
+class RnnNetwork(nn.Module):
     """Tokens from a question: functions or a query's. With ``arguments``, those of functions too.
 
     The functions of a program are decoded first. Then, from the state at each function, up to three
@@ -162,7 +162,7 @@ class Network(nn.Module):
         with torch.no_grad():
             self.words.weight[0] = 0.0
 
-    def encode(self, words: Words) -> Read:
+    def encode(self, words: RnnWords) -> Read:
         """The questions, word by word and at their end."""
         read = self.dropout(self.words(words.words))
         states, hidden = self.encoder(read, lengths=words.lengths)

@@ -16,15 +16,13 @@ from kopl.errors import ParseError
 from kopl.example import Example
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
-from parsers.languages import Language, NotWritableError, language_of
-from parsers.languages.kopl import MARKS
+from parsers.languages import MARKS, NotWritableError, OutputLanguage, Prediction, language_of
 from parsers.memory import fitting
 from parsers.models.base import IGNORED, Batch, Item, Model, Scores, check_numbers, summed_loss
 from parsers.models.decoding_constraints import text_constraint
 from parsers.models.seq2seq import loading
 from parsers.models.seq2seq.size import scoring_bytes, search_bytes
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens
-from parsers.prediction import Prediction
 from parsers.settings import Settings
 
 FOLDER = "pretrained"  # in the run: the tokenizer and the model's form
@@ -50,7 +48,7 @@ class Seq2SeqBatch(Batch):
     targets: Tensor  # B × T, IGNORED behind the end
 
 
-class Network(nn.Module):
+class Seq2SeqNetwork(nn.Module):
     """A model of transformers that gives the sum of the losses."""
 
     def __init__(self, inner: Any) -> None:
@@ -73,7 +71,7 @@ class Seq2SeqModel(Model):
     """An encoder-decoder with its tokenizer."""
 
     name = "seq2seq"
-    network: Network
+    network: Seq2SeqNetwork
 
     def __init__(
         self, settings: Settings, kb: KnowledgeBase, tokenizer: Any, inner: Any,
@@ -81,7 +79,7 @@ class Seq2SeqModel(Model):
     ) -> None:  # fmt: skip
         super().__init__(settings, kb)
         self.tokens = Tokens(tokenizer)
-        self.network = Network(inner)
+        self.network = Seq2SeqNetwork(inner)
         self._new = frozenset(f"inner.{name}" for name in new)
         config = inner.config
         start = config.decoder_start_token_id
@@ -326,7 +324,7 @@ def _until(row: list[int], end: int, begin: int) -> list[int]:
     return row
 
 
-def _golds(examples: Sequence[Example], language: Language) -> list[str]:
+def _golds(examples: Sequence[Example], language: OutputLanguage) -> list[str]:
     """The texts of the examples that have one."""
     found = []
     for example in examples:
