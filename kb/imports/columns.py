@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from kb.imports.forms import UNITS, nearly, words_of
 from kb.imports.guesses import KEYS, Draft, Reference, TableGuess, concept_of, samples, singular
-from kb.imports.profile import Column, nearly, words_of
-from kb.imports.words import UNITS
+from kb.imports.profile import Column
 
 _ROLES = frozenset(("role", "relation", "relationship", "predicate", "property"))
 _UNIT_WORDS = frozenset(("unit", "units", "currency"))

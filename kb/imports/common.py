@@ -1,10 +1,12 @@
-"""What the readers of dumps and tables share: label files, lists of ids, counts, classes."""
+"""What the readers of dumps and tables share: counts, classes, rows of tables, labels, ids."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +76,142 @@ def malformed(
     report[f"{what}: malformed"] += 1
 
 
+# --- tables ----------------------------------------------------------------------------------
+
+
+_NO_TEXT = (
+    (b"PK\x03\x04", "a workbook or archive; save each of its sheets as CSV (UTF-8)"),
+    (b"\xd0\xcf\x11\xe0", "an old workbook; save each of its sheets as CSV (UTF-8)"),
+    (b"PAR1", "a Parquet file; write it as CSV"),
+)
+
+
 def twice_readable(path: Path) -> None:
     """Raise ReadError for what is no ordinary file: the reader goes through it twice."""
     if path.exists() and not path.is_file():
         what = "is a folder" if path.is_dir() else "is read twice, so it cannot be a pipe"
         raise ReadError(f"{what}; give a file", source=str(path))
+
+
+def refuse_no_text(path: Path) -> None:
+    """Raise ReadError for a file that is no table of text, with what to do about it."""
+    if path.is_dir():
+        raise ReadError("is a folder; give a file", source=str(path))
+    try:
+        with path.open("rb") as file:
+            start = file.read(4)
+    except OSError:
+        return  # the reader tells
+    for magic, what in _NO_TEXT:
+        if start == magic:
+            raise ReadError(f"is {what}", source=str(path))
+
+
+def table_rows(
+    text: TextReader, delimiter: str, *, quoted: bool
+) -> Iterator[tuple[str, list[str]]]:
+    """The rows of a table with their places, without empty lines.
+
+    ``quoted``: cells may be quoted as in RFC 4180, also over several lines; else a row is a line
+    that is split. Raises ReadError with the line where the quoting is wrong.
+    """
+    if not quoted:
+        for number, line in enumerate(text.lines(), 1):
+            if line:
+                yield f"line {number}", line.split(delimiter)
+        return
+    lines = (line + "\n" for line in text.lines())
+    rows = csv.reader(lines, delimiter=delimiter, strict=True)
+    while True:
+        place = f"line {rows.line_num + 1}"
+        try:
+            cells = next(rows)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            raise ReadError(
+                f"not CSV: {error}; is a quotation mark left open?",
+                place=place,
+                source=text.source,
+            ) from None
+        if cells:
+            yield place, cells
+
+
+@dataclass(frozen=True)
+class SheetForm:
+    """What parts the cells of a file, its encoding, and whether cells may be quoted."""
+
+    delimiter: str
+    encoding: str = "utf-8-sig"
+    quoted: bool = True
+
+    @classmethod
+    def of(
+        cls, path: Path, delimiter: str = "", encoding: str = "", *, quoted: bool = True
+    ) -> SheetForm:
+        """The form as it is said, else by the ending: tabs in ``.tsv``, commas elsewhere."""
+        is_tsv = ".tsv" in {suffix.lower() for suffix in path.suffixes}
+        name = codecs.lookup(encoding or "utf-8").name
+        name = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16"}.get(name, name)
+        return cls(delimiter or ("\t" if is_tsv else ","), name, quoted)
+
+
+class Sheet:
+    """A file with a header and a row of as many cells for each of its lines.
+
+    ``header`` are the names of the columns. Raises ReadError for a file without a header.
+    """
+
+    def __init__(self, path: Path, form: SheetForm, title: str = "") -> None:
+        refuse_no_text(path)
+        self.path = path
+        self._text = TextReader(path, title and f"{title} {path.name}", encoding=form.encoding)
+        self._rows = self._read(form)
+        try:
+            first = next(self._rows, None)
+        except BaseException:
+            self.close()
+            raise
+        self.header = [name.strip() for name in first[1]] if first else []
+        if not any(self.header):
+            self.close()
+            raise ReadError(
+                "there is no header, a first line with a name for each column", source=str(path)
+            )
+
+    def __enter__(self) -> Sheet:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._text.__exit__()
+
+    def _read(self, form: SheetForm) -> Iterator[tuple[str, list[str]]]:
+        # Tabs part cells that may be quoted as well: spreadsheets quote what has line ends.
+        for place, cells in table_rows(self._text, form.delimiter, quoted=form.quoted):
+            if any(cell.strip() for cell in cells):
+                yield place, cells
+
+    def rows(self) -> Iterator[tuple[str, list[str], str]]:
+        """Place, cells, and what is wrong with their number ("" if nothing), for each row.
+
+        Rows whose cells are all empty are passed over; empty cells beyond the header are cut.
+        """
+        width = len(self.header)
+        for place, cells in self._rows:
+            while len(cells) > width and not cells[-1].strip():
+                cells.pop()
+            wrong = ""
+            if len(cells) != width:
+                wrong = f"{len(cells)} cells, and the header has {width}"
+            yield place, cells, wrong
+
+
+# --- labels and ids --------------------------------------------------------------------------
 
 
 def read_labels(
@@ -133,37 +266,6 @@ def _json_labels(
             raise stream.fail(f"the label of {key!r} is not a text")
         yield found, value
     stream.end()
-
-
-def table_rows(
-    text: TextReader, delimiter: str, *, quoted: bool
-) -> Iterator[tuple[str, list[str]]]:
-    """The rows of a table with their places, without empty lines.
-
-    ``quoted``: cells may be quoted as in RFC 4180, also over several lines; else a row is a line
-    that is split. Raises ReadError with the line where the quoting is wrong.
-    """
-    if not quoted:
-        for number, line in enumerate(text.lines(), 1):
-            if line:
-                yield f"line {number}", line.split(delimiter)
-        return
-    lines = (line + "\n" for line in text.lines())
-    rows = csv.reader(lines, delimiter=delimiter, strict=True)
-    while True:
-        place = f"line {rows.line_num + 1}"
-        try:
-            cells = next(rows)
-        except StopIteration:
-            return
-        except csv.Error as error:
-            raise ReadError(
-                f"not CSV: {error}; is a quotation mark left open?",
-                place=place,
-                source=text.source,
-            ) from None
-        if cells:
-            yield place, cells
 
 
 def read_ids(path: Path | str, letter: str) -> list[str]:

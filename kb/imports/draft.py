@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kb.imports.columns import guess_columns
+from kb.imports.forms import MISSING
 from kb.imports.guesses import Draft, TableGuess, guess_tables
 from kb.imports.profile import Profile, read_profile
-from kb.imports.words import MISSING
 from kopl_base.errors import KoplError, counted
 
 _LEGEND = """\

@@ -19,12 +19,12 @@ from kb.imports.common import (
     Report,
     finish,
     malformed,
+    refuse_no_text,
     table_rows,
     twice_readable,
 )
 from kb.imports.factmap import Column, FactMap, ValueType
-from kb.imports.profile import guess_form, words_of
-from kb.imports.sheets import refuse_no_text
+from kb.imports.forms import guess_form, words_of
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.values import NO_UNIT, Quantity, Value, ValueReadError, read_quantity, read_time, read_year

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from kb.imports.profile import Column, Guess, Profile, guess_form, words_of
+from kb.imports.forms import Guess, guess_form, words_of
+from kb.imports.profile import Column, Profile
 from kb.store import normalise_name
 from kopl_base.errors import counted
 

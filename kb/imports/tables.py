@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kb.assemble import CONCEPT, ENTITY, Assembler, RawValue, raw_value
-from kb.imports.common import Report, finish, twice_readable
+from kb.imports.common import Report, Sheet, SheetForm, finish, twice_readable
 from kb.imports.fields import near
 from kb.imports.mapping import Cells, Fact, Qualifier, Table, TableMap, Target, read_mapping
-from kb.imports.sheets import Sheet, SheetForm
 from kb.problems import Problems
 from kb.store import KnowledgeBase, normalise_name
 from kb.values import ValueReadError

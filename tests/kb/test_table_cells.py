@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kb import Date, Quantity, Value, ValueReadError, Year
 from kb.imports.cells import CellForm, read_amount, read_day
-from kb.imports.profile import guess_form, words_of
+from kb.imports.forms import guess_form, words_of
 from kb.values import print_number
 
 
