@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -108,6 +109,15 @@ class FactTable:
         return self._by_predicate[
             self._predicate_starts[predicate] : self._predicate_starts[predicate + 1]
         ]
+
+    def by_predicate(self) -> dict[int, Ids]:
+        """The facts of each predicate that has some."""
+        starts = self._predicate_starts.tolist()
+        return {
+            number: self._by_predicate[low:high]
+            for number, (low, high) in enumerate(pairwise(starts))
+            if low < high
+        }
 
     def about(self, subjects: Ids, predicate: int, nodes: int) -> Ids:
         """The facts of a predicate whose subject is in a set; ``nodes`` bounds the subjects."""

@@ -119,12 +119,12 @@ class KnowledgeBase:
     @cached_property
     def keys(self) -> list[str]:
         """All attribute and qualifier keys, by code point."""
-        return [self.strings[number] for number in self._keys]
+        return self.strings.texts(self._keys)
 
     @cached_property
     def relations(self) -> list[str]:
         """All relations, by code point."""
-        return [self.strings[number] for number in self._relations]
+        return self.strings.texts(self._relations)
 
     @cached_property
     def attribute_keys(self) -> list[str]:
@@ -138,8 +138,8 @@ class KnowledgeBase:
 
     def values_of_keys(self) -> dict[str, Ids]:
         """For each attribute key the value numbers of its facts."""
-        numbers = {self.keys[at]: self.literals.of_predicate(at) for at in range(len(self.keys))}
-        return {key: self.literals.object[facts] for key, facts in numbers.items() if len(facts)}
+        groups = self.literals.by_predicate().items()
+        return {self.keys[number]: self.literals.object[facts] for number, facts in groups}
 
     def qualifier_values_of(self) -> dict[str, Ids]:
         """For each qualifier key the value numbers in the distinct qualifier sets."""
@@ -154,7 +154,7 @@ class KnowledgeBase:
     @cached_property
     def units(self) -> list[str]:
         """All units of quantities, by code point; "1" stands for none."""
-        return [self.strings[n] for n in np.unique(self.arrays["value_unit"]).tolist()]
+        return self.strings.texts(np.unique(self.arrays["value_unit"]).tolist())
 
     def names_of_kind(self, kind: NameKind) -> list[str]:
         """The distinct names of one kind of thing, by code point; for hints and constraints."""
@@ -162,7 +162,7 @@ class KnowledgeBase:
             part = slice(0, self.entity_count)
             if kind == "concept":
                 part = slice(self.entity_count, None)
-            return [self.strings[n] for n in np.unique(self._names[part]).tolist()]
+            return self.strings.texts(np.unique(self._names[part]).tolist())
         lists = {
             "key": lambda: self.attribute_keys,
             "qualifier key": lambda: self.qualifier_keys,
@@ -379,8 +379,7 @@ class KnowledgeBase:
 
     def names(self, nodes: Ids) -> list[str]:
         """The distinct names of the nodes, by code point."""
-        numbers = sorted(set(self._names[nodes].tolist()))
-        return [self.strings[number] for number in numbers]
+        return self.strings.texts(sorted(set(self._names[nodes].tolist())))
 
     def value_texts(self, values: Sequence[int]) -> list[str]:
         """The printed values."""

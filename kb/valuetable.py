@@ -45,6 +45,11 @@ class StringTable:
     def __getitem__(self, number: int) -> str:
         return str(self._bytes[self._starts[number] : self._starts[number + 1]], "utf-8")
 
+    def texts(self, numbers: Iterable[int]) -> list[str]:
+        """The strings of these numbers."""
+        data, starts = self._bytes, self._starts
+        return [str(data[starts[n] : starts[n + 1]], "utf-8") for n in numbers]
+
     def find(self, text: str) -> int:
         """The number of the text, or -1."""
         try:
