@@ -8,13 +8,9 @@ from collections import Counter
 from pathlib import Path
 
 from kb import write_lines
-from kb.world.airports import add_airports
-from kb.world.cldr import add_currencies, add_languages
 from kb.world.collect import World
-from kb.world.concepts import CONCEPTS
 from kb.world.elements import add_elements
-from kb.world.factbook import add_kinds
-from kb.world.factbook_figures import add_figures
+from kb.world.factbook import add_figures, add_kinds
 from kb.world.factbook_people import (
     Parties,
     add_anthems,
@@ -36,10 +32,11 @@ from kb.world.factbook_society import (
     add_space_agencies,
     add_trade,
 )
-from kb.world.figures_by_year import add_figures_by_year
 from kb.world.geonames import Gazetteer, add_capitals, add_countries
 from kb.world.nobel import add_laureates
+from kb.world.other_sources import add_airports, add_currencies, add_figures_by_year, add_languages
 from kb.world.sources import SourceError, require_sources
+from kb.world.vocabulary import CONCEPTS
 
 PRODUCT = Path(__file__).with_name("world.jsonl.gz")
 # What the product must have at least.

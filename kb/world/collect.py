@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from kb import Builder, Date, KnowledgeBase, Quantity, Value, Year
-from kb.world.concepts import CONCEPTS, concept_id
-from kb.world.keys import STRING, TIME, TYPES, UNITS
+from kb.world.vocabulary import CONCEPTS, STRING, TIME, TYPES, UNITS, concept_id
 
 Qualifiers = Mapping[str, Value]
 Time = Year | Date

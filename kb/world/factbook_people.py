@@ -11,8 +11,7 @@ from collections.abc import Iterator
 
 from kb import Date, Quantity, Year
 from kb.world.collect import World, slug
-from kb.world.factbook import Page, pages
-from kb.world.factbook_figures import qualifiers
+from kb.world.factbook import Page, pages, qualifiers
 from kb.world.text import clean_name, day, outside_brackets, person_name, plain
 
 TITLES = (

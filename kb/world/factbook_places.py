@@ -7,8 +7,7 @@ from collections import defaultdict
 
 from kb import Quantity, Year
 from kb.world.collect import World, slug
-from kb.world.factbook import Page, pages, territory_named
-from kb.world.factbook_figures import qualifiers
+from kb.world.factbook import Page, pages, qualifiers, territory_named
 from kb.world.geonames import Gazetteer
 from kb.world.text import clean_name, figure, outside_brackets, plain, split_outside_brackets
 
