@@ -27,14 +27,14 @@ from generation.conversion import (
     write_folder,
 )
 from generation.judge import Unseen, marks
-from generation.makers import Block, BlockMaker, Line, Plan, Sources, Start, processes
+from generation.makers import Block, BlockMaker, Plan, Sources, Start, processes
 from generation.stats import ANSWERS, Statistics
 from kb import KnowledgeBase, load
 from kopl.example import Example, read_examples
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.packages import version
 from kopl_base.progress import Progress
-from kopl_base.runs import FileJob, in_order, work
+from kopl_base.runs import FileJob, Gathering, in_order, work
 from kopl_base.stream import COMPRESSED
 
 __all__ = ["GenerationReport", "Plan", "run", "stream"]
@@ -82,12 +82,29 @@ def run(
     form = form or form_named(output) or "jsonl"
     target = _target(Path(output), form)
     kb = kb if kb is not None else load(plan.kb, cache=plan.cache)
-    job = Questions(target, plan, kb, wanted, resume=resume)
+    questions = Questions(plan, wanted)
+    job = FileJob(questions, target, _about(plan, kb), resume=resume)
+    if job.kept > plan.count:
+        job.close()
+        raise ReadError(
+            f"the stopped run has {job.kept} questions already, more than {plan.count};"
+            " ask for as many, or remove it",
+            source=str(job.path),
+        )
     start = executor or processes(workers)
     work(job, in_order(job, start(plan, kb)), Progress("generating questions", plan.count))
+    if not questions.complete:
+        if not job.kept:
+            job.discard()
+            raise GenerationError(NOTHING)
+        raise GenerationError(
+            f"the knowledge base yields {job.kept} different questions, not"
+            f" {questions.plan.count}; {job.path} has them, and -n {job.kept} --resume makes"
+            " a whole file of them"
+        )
     if form == "jsonl" and target.suffix not in COMPRESSED:
         job.finish()
-        return job.report
+        return questions.report
 
     def convert(lines: Path) -> None:
         examples = read_examples(lines)
@@ -100,7 +117,7 @@ def run(
             write_file(target, examples, form)
 
     job.finish(convert)
-    return job.report
+    return questions.report
 
 
 def _target(output: Path, form: str) -> Path:
@@ -121,77 +138,57 @@ def _target(output: Path, form: str) -> Path:
     return target
 
 
-class Questions(FileJob[Block]):
-    """The questions of a plan so far, in a file: ``block`` is to be made next."""
+class Questions(Gathering[Block]):
+    """The questions of a plan so far; ``wanted`` may lower their number, as in `run`."""
 
-    failure = GenerationError
+    unit, failure = "questions", GenerationError
 
-    def __init__(
-        self,
-        output: Path,
-        plan: Plan,
-        kb: KnowledgeBase,
-        wanted: Callable[[int, Block], int] | None,
-        *,
-        resume: bool,
-    ) -> None:
-        self.plan, self.block = plan, plan.shard[0]
-        self.report = GenerationReport()
-        self._wanted, self._unseen, self._scarcity = wanted, Unseen(), Scarcity()
-        super().__init__(output, _about(plan, kb), "questions", resume=resume)
-        self.report.kept = self.kept
-        if self.kept > plan.count:
-            self.close()
-            raise ReadError(
-                f"the stopped run has {self.kept} questions already, more than {plan.count};"
-                " ask for as many, or remove it",
-                source=str(self.path),
-            )
+    def __init__(self, plan: Plan, wanted: Callable[[int, Block], int] | None = None) -> None:
+        self.plan, self.report = plan, GenerationReport()
+        self._wanted, self._next = wanted, plan.shard[0]
+        self._unseen, self._scarcity, self._scarce = Unseen(), Scarcity(), False
 
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.block = int(state["block"])
-
-    def recall(self, line: bytes) -> None:
-        example = Example.from_json(json.loads(line))
-        self._unseen.add(marks(example.question, example.program))
-        self.report.statistics.add(example)
+    @property
+    def complete(self) -> bool:
+        """Whether there are as many as are wanted."""
+        return self.kept >= self.plan.count
 
     def blocks(self, workers: int) -> Iterator[tuple[int]]:
-        if self.kept == self.plan.count:
+        if self.complete or self._scarce:
             return
-        for place, number in enumerate(self.plan.numbers(self.block)):
+        for place, number in enumerate(self.plan.numbers(self._next)):
             if place >= workers and not self.plan.needs(number):
                 return
             yield (number,)
 
-    def take(self, block: tuple[int], made: Block) -> None:
-        report, new = self.report, self._new(made)
+    def take(self, block: tuple[int], made: Block) -> list[str]:
+        room, report = self.plan.count - self.kept, self.report
+        new = list(islice((line for line in made.lines if self._unseen.add(line.marks)), room))
+        self.kept = report.kept = self.kept + len(new)
         report.reasons.update(made.reasons)
         report.compared += made.compared
-        if self.kept + len(new) < self.plan.count:
-            # Else it may have more, for a run that goes on to a larger count.
-            self.block = block[0] + self.plan.shard[1]
-        self.write([line.text for line in new])
-        self.save(block=self.block)
-        report.kept = self.kept
         for line in new:
             report.statistics.count(line.figures)
+        if not self.complete:
+            # Else it may have more, for a run that goes on to a larger count.
+            self._next = block[0] + self.plan.shard[1]
         if self._wanted is not None:
             fewer = max(self.kept, min(self.plan.count, self._wanted(self.kept, made)))
             self.plan = replace(self.plan, count=fewer)
-        if self._scarcity.after(len(new)) and self.kept < self.plan.count:
-            if not self.kept:
-                raise GenerationError(NOTHING)
-            raise GenerationError(
-                f"the knowledge base yields {self.kept} different questions, not"
-                f" {self.plan.count}; {self.path} has them, and -n {self.kept} --resume makes"
-                " a whole file of them"
-            )
+        self._scarce = self._scarcity.after(len(new))
+        return [line.text for line in new]
 
-    def _new(self, made: Block) -> list[Line]:
-        """The lines of a block that were not there before, as far as they are wanted."""
-        room = self.plan.count - self.kept
-        return list(islice((one for one in made.lines if self._unseen.add(one.marks)), room))
+    def state(self) -> dict[str, Any]:
+        return {"block": self._next}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._next = int(state["block"])
+
+    def recall(self, line: str) -> None:
+        example = Example.from_json(json.loads(line))
+        self._unseen.add(marks(example.question, example.program))
+        self.report.statistics.add(example)
+        self.kept = self.report.kept = self.kept + 1
 
 
 def _about(plan: Plan, kb: KnowledgeBase) -> dict[str, Any]:

@@ -1,15 +1,16 @@
 """Long runs: blocks that anybody may make, put together in order, and going on after a stop.
 
-A job says which blocks it wants next and puts them together in the order in which it wants them; so
-what it gives depends on the job alone, not on who made the blocks or how often it was stopped.
-`work` brings a job to its end; `FileJob` keeps what it has as the lines of a file meanwhile.
+A job says which blocks it wants and puts together what was made of them. `in_order` gives it the
+blocks in the order of wanting, so that what it makes of them does not depend on who made them or on
+how often the run was stopped. `work` brings a job to its end. Most jobs become the lines of a file:
+these are a `Gathering` that a `FileJob` keeps in the file meanwhile.
 """
 
 from __future__ import annotations
 
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, closing
 from itertools import islice
@@ -41,8 +42,8 @@ class Wanting(Protocol):
         """
 
 
-class Job(Protocol[Taken]):
-    """Work that is done in blocks, of which another run can go on after a stop.
+class Job(Wanting, Protocol[Taken]):
+    """Work that is done in blocks, and that another run can go on with after a stop.
 
     ``done`` is how much of it there is, for the progress that is shown, ``remains`` a sentence that
     says how to go on with it, ``failure`` the class of its errors.
@@ -108,12 +109,14 @@ def in_order(
 
 
 def as_they_come(
-    blocks: Iterator[Block], make: Maker[Made], workers: int, stop: threading.Event
+    job: Wanting, make: Maker[Made], workers: int, stop: threading.Event
 ) -> Results[Made]:
-    """Blocks with what so many threads of this process made of them, whichever is first.
+    """Each block that a job wants, with what a thread of this process made of it, as it is ready.
 
-    ``stop`` is set when no more are wanted; those that are under way then are waited for.
+    The job is asked once for all blocks. ``stop`` is set when no more are wanted; those that are
+    under way then are waited for.
     """
+    blocks = iter(job.blocks(workers))
     under_way: dict[Future[Made], Block] = {}
     pool = ThreadPoolExecutor(workers)
     try:
@@ -129,55 +132,78 @@ def as_they_come(
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-# --- jobs that write lines ----------------------------------------------------------------------
+# --- jobs that become lines ---------------------------------------------------------------------
 
 
-class FileJob(Unfinished, Generic[Made], ABC):
-    """A job whose blocks become lines of its unfinished file.
+class Gathering(ABC, Generic[Made]):
+    """What is put together of blocks, as lines: ``kept`` of them so far.
 
-    ``about`` is what must be the same for another run to go on, ``unit`` what a line holds, in the
-    plural. Raises WriteError where nothing can be written or a stopped run is in the way, ReadError
-    for a stopped run that does not fit.
+    ``unit`` is what a line holds, in the plural, ``failure`` the class of its errors.
     """
 
-    def __init__(self, output: Path, about: Mapping[str, Any], unit: str, *, resume: bool) -> None:
-        super().__init__(output, about, unit, resume=resume)
-        if self.state is None:
-            self.begin()
-            return
-        try:
-            self.restore(self.state)
-            size, first = int(self.state["bytes"]), int(self.state.get("begin", 0))
-            before = int(self.state["kept"]) if first else 0
-        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise self.unreadable(error) from None
-        read = self.read_again(size, self.recall, first)
-        self.begin(size, before or read)
-
-    @property
-    def done(self) -> int:
-        return self.kept
+    unit: str
+    failure: type[KoplError]
+    kept: int = 0
 
     @abstractmethod
     def blocks(self, workers: int) -> Iterable[Block]:
         """The blocks that are wanted next, as `Wanting` says."""
 
     @abstractmethod
-    def take(self, block: Block, made: Made) -> None:
-        """Put a block together with what there is; calls `write` and `save`."""
+    def take(self, block: Block, made: Made) -> Iterable[str]:
+        """Put a block together with what there is; gives the lines that are new."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether the lines so far have no influence on those that follow."""
+        return False
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """What is to be known, besides the lines, for another run to go on."""
 
     @abstractmethod
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go back to where the state was noted."""
+        """Go back to a state."""
 
     @abstractmethod
-    def recall(self, line: bytes) -> None:
-        """Take account of a line that the stopped run wrote."""
+    def recall(self, line: str) -> None:
+        """Take account of a line that has influence, in a state that was restored."""
 
-    def write(self, lines: Sequence[str]) -> None:
-        """Write new lines."""
-        self.append("".join(f"{line}\n" for line in lines), len(lines))
 
-    def save(self, **state: Any) -> None:
-        """Note how far the job is, with the lines that were written before."""
-        super().save(**state, bytes=self.size)
+class FileJob(Unfinished, Generic[Made]):
+    """A gathering whose lines and state are kept in an unfinished file.
+
+    ``about`` is what must be the same for another run to go on. Raises WriteError where nothing can
+    be written or a stopped run is in the way, ReadError for a stopped run that does not fit.
+    """
+
+    def __init__(
+        self, gathering: Gathering[Made], output: Path, about: Mapping[str, Any], *, resume: bool
+    ) -> None:
+        self._gathering, self._first = gathering, 0
+        self.failure, self.blocks = gathering.failure, gathering.blocks
+        super().__init__(output, about, gathering.unit, resume=resume)
+        if self.state is None:
+            self.begin()
+            return
+        try:
+            gathering.restore(self.state)
+            size, self._first = int(self.state["bytes"]), int(self.state.get("begin", 0))
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+            raise self.unreadable(error) from None
+        self.read_again(size, gathering.recall, self._first)
+        self.begin(size, gathering.kept)
+
+    @property
+    def done(self) -> int:
+        return self.kept
+
+    def take(self, block: Block, made: Made) -> None:
+        """Write the new lines of a block, and how far the gathering is."""
+        new = list(self._gathering.take(block, made))
+        self.append("".join(f"{line}\n" for line in new), len(new))
+        if self._gathering.settled:
+            self._first = self.size
+        place = {"bytes": self.size, "begin": self._first, "kept": self.kept}
+        self.save(**self._gathering.state(), **place)

@@ -89,12 +89,11 @@ class Unfinished:
             source=str(self._state_path),
         )
 
-    def read_again(self, size: int, recall: Callable[[bytes], None], first: int = 0) -> int:
-        """Call ``recall`` with each line between two places of the file; gives their number.
+    def read_again(self, size: int, recall: Callable[[str], None], first: int = 0) -> None:
+        """Call ``recall`` with each line between two places of the file.
 
         Raises ReadError where that fails or the lines do not end at the second place.
         """
-        count = 0
         try:
             if self.path.stat().st_size < size:
                 raise ValueError("it is shorter than it was")
@@ -103,13 +102,11 @@ class Unfinished:
                 if first and file.read(1) != b"\n":
                     raise ValueError("no line begins where the type began")
                 while file.tell() < size:
-                    recall(file.readline())
-                    count += 1
+                    recall(file.readline().decode())
                 if file.tell() != size:
                     raise ValueError("its lines do not end where they ended")
         except (OSError, ValueError, KeyError, TypeError, KoplError) as error:
             raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None
-        return count
 
     def begin(self, size: int = 0, kept: int = 0) -> None:
         """Go on behind so many bytes, which hold so many lines; what follows them is forgotten."""

@@ -25,8 +25,8 @@ from cqa.balanced.blocks import Candidate, CandidateMaker, Settings, Task
 from cqa.balanced.fill import Filling, capped
 from cqa.balanced.journal import Journal
 from cqa.formats.json_lines import to_object
-from cqa.graphs.executor import executor_of
 from cqa.graphs.graph import Graph
+from cqa.sampling.makers import executor_of
 from cqa.sampling.most import LARGEST
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Sample, rows_without

@@ -6,18 +6,23 @@ number begin.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from random import Random
 from typing import NamedTuple
 
 from cqa.formats.json_lines import to_line
+from cqa.graphs import files as graph_files
 from cqa.graphs.graph import Graph
 from cqa.sampling.kinds import Sampler, sampler
 from cqa.sampling.options import Options
 from cqa.sampling.sample import Kind
 from cqa.sampling.source import Source
+from kopl_base.processes import Alone, Executor, Made, Maker, Processes
 
 # The relations and the anchors that a block may not have.
 Barred = tuple[frozenset[int], frozenset[int]]
@@ -138,3 +143,25 @@ class QueryMaker:
             keys.add(key)
             lines.append(Line(key, to_line(sample), relations, anchors))
         return Block(lines, attempts)
+
+
+# --- who makes blocks --------------------------------------------------------------------------
+
+Prepare = Callable[[Graph], Maker[Made]]
+"""Gives what makes blocks from a graph."""
+
+
+@contextmanager
+def executor_of(prepare: Prepare[Made], graph: Graph, workers: int) -> Iterator[Executor[Made]]:
+    """This process, or so many that map one copy of the graph; each prepares for itself."""
+    if workers == 1:
+        yield Alone(prepare(graph))
+        return
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kopl-graph-"))
+        graph_files.save(graph, folder)
+        yield Processes(partial(_opened, prepare, folder), workers, stack)
+
+
+def _opened(prepare: Prepare[Made], folder: str) -> Maker[Made]:
+    return prepare(graph_files.load(folder))

@@ -18,9 +18,8 @@ from typing import Any
 
 from cqa.formats import samples as formats
 from cqa.formats.json_lines import from_line
-from cqa.graphs.executor import executor_of
 from cqa.graphs.graph import Graph
-from cqa.sampling.makers import NONE, Barred, Block, Line, Plan, QueryMaker
+from cqa.sampling.makers import NONE, Barred, Block, Plan, QueryMaker, executor_of
 from cqa.sampling.most import check_count
 from cqa.sampling.options import SamplingError
 from cqa.sampling.sample import Sample
@@ -29,7 +28,7 @@ from kopl_base.errors import KoplError, ReadError
 from kopl_base.packages import version
 from kopl_base.processes import Alone, Maker
 from kopl_base.progress import Progress
-from kopl_base.runs import FileJob, in_order, work
+from kopl_base.runs import FileJob, Gathering, in_order, work
 
 __all__ = ["Plan", "SamplingReport", "run", "stream"]
 
@@ -82,19 +81,18 @@ def run(
     target = Path(os.path.realpath(output))
     formats.check_target(target, format, plan.split)
     formats.check_kinds(plan.kinds, format)
-    job = Queries(target, plan, graph, resume=resume)
+    queries = Queries(plan)
+    job = FileJob(queries, target, _about(plan, graph), resume=resume)
     executor = executor_of(partial(_maker, plan), graph, workers)
     bar = _bar(plan, until, "--minutes M ends it before, --resume goes on")
     work(job, in_order(job, executor, until), bar)
-    found = job.gathered
-    ended = not found.complete
     origin = _origin(name, plan) if format == "parquet" else None
 
     def write(lines: Path) -> None:
         formats.write_samples(target, _samples(lines), format, plan.split, origin)
 
-    (job.give if ended else job.finish)(write)
-    return SamplingReport(job.kept, found.attempts, found.short, ended)
+    (job.finish if queries.complete else job.give)(write)
+    return SamplingReport(queries.kept, queries.attempts, queries.short, not queries.complete)
 
 
 def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[Sample]:
@@ -103,13 +101,12 @@ def stream(plan: Plan, graph: Graph, *, until: float | None = None) -> Iterator[
     They end at the time ``until`` (of `time.monotonic`).
     """
     _check(plan, graph, 1)
-    found = Gathered(plan)
+    queries = Queries(plan)
     bar = _bar(plan, until, "--minutes M ends it before", shown=False)
     executor = nullcontext(Alone(_maker(plan, graph)))
-    for _, made in in_order(found, executor, until):
-        for line in found.add(made):
-            yield from_line(line.text)
-        bar.reach(found.kept)
+    for block, made in in_order(queries, executor, until):
+        yield from map(_sample, queries.take(block, made))
+        bar.reach(queries.kept)
 
 
 def _maker(plan: Plan, graph: Graph) -> Maker[Block]:
@@ -134,102 +131,85 @@ def _bar(plan: Plan, until: float | None, advice: str, *, shown: bool | None = N
 # --- putting blocks together --------------------------------------------------------------------
 
 
-class Gathered:
-    """What was put together of a plan so far, type by type.
+class Queries(Gathering[Block]):
+    """The queries of a plan so far, type by type.
 
-    ``kept`` queries in all; ``at`` is the number of the type that is under way, ``number`` that of
-    the block of it that comes next, ``fruitless`` how many blocks before that brought next to
-    nothing. ``short`` has the types that yielded fewer queries than wanted, and how many.
+    A line has what tells one query from others, and its JSON. ``attempts`` is how many were drawn;
+    ``short`` has the types that yielded fewer queries than wanted, and how many.
     """
 
+    unit, failure = "queries", SamplingError
+
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.at = self.number = self.fruitless = self.kept = self.attempts = 0
+        self.plan, self.attempts = plan, 0
         self.short: dict[str, int] = {}
-        self.type = plan.kept()
+        # The type that is under way, the block of it that comes next, and how many before that one
+        # brought next to nothing.
+        self._at = self._number = self._fruitless = 0
+        self._type = plan.kept()
 
     @property
     def complete(self) -> bool:
         """Whether no type is left."""
-        return self.at == len(self.plan.kinds)
+        return self._at == len(self.plan.kinds)
 
     def blocks(self, workers: int) -> Iterator[Number]:
-        first = range(self.number, self.plan.blocks)
+        first = range(self._number, self.plan.blocks)
         if self.complete:
             return
         if not first:  # its blocks had too little that may be kept
-            yield self.at, self.number, self.type.barred
-        yield from ((self.at, number, NONE) for number in first)
-        for kind in range(self.at + 1, len(self.plan.kinds)):
+            yield self._at, self._number, self._type.barred
+        yield from ((self._at, number, NONE) for number in first)
+        for kind in range(self._at + 1, len(self.plan.kinds)):
             yield from ((kind, number, NONE) for number in range(self.plan.blocks))
 
-    def add(self, made: Block) -> list[Line]:
-        """Keep of the next block what may be kept, up to what is wanted, and give that."""
+    def take(self, block: Number, made: Block) -> list[str]:
         plan, new = self.plan, []
         for line in made.lines:
-            if len(self.type) == plan.count:
+            if len(self._type) == plan.count:
                 break
-            if self.type.add(line.key, line.relations, line.anchors):
-                new.append(line)
+            if self._type.add(line.key, line.relations, line.anchors):
+                new.append(f"{line.key}\t{line.text}")
         self.attempts += made.attempts
         self.kept += len(new)
-        self.number += 1
-        self.fruitless = self.fruitless + 1 if len(new) * 10 < plan.size else 0
-        complete = len(self.type) == plan.count
-        if complete or self.fruitless == FRUITLESS:
+        self._number += 1
+        self._fruitless = self._fruitless + 1 if len(new) * 10 < plan.size else 0
+        complete = len(self._type) == plan.count
+        if complete or self._fruitless == FRUITLESS:
             if not complete:
-                self.short[plan.kinds[self.at].id] = len(self.type)
-            self.at, self.number, self.fruitless = self.at + 1, 0, 0
-            self.type = plan.kept()
+                self.short[plan.kinds[self._at].id] = len(self._type)
+            self._at, self._number, self._fruitless = self._at + 1, 0, 0
+            self._type = plan.kept()
         return new
 
+    @property
+    def settled(self) -> bool:
+        return self._number == 0  # a type begins
 
-class Queries(FileJob[Block]):
-    """What was gathered, in a file: a line has what tells one query from others, and its JSON."""
-
-    failure = SamplingError
-
-    def __init__(self, output: Path, plan: Plan, graph: Graph, *, resume: bool) -> None:
-        self.gathered = Gathered(plan)
-        self._first = 0  # where the lines of the type under way begin
-        super().__init__(output, _about(plan, graph), "queries", resume=resume)
-        self.gathered.kept = self.kept
+    def state(self) -> dict[str, Any]:
+        place = {"type": self._at, "block": self._number, "fruitless": self._fruitless}
+        return {**place, "short": self.short}
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        found = self.gathered
-        found.at, found.number, found.fruitless, self._first = (
-            int(state[name]) for name in ("type", "block", "fruitless", "begin")
+        self._at, self._number, self._fruitless, self.kept = (
+            int(state[name]) for name in ("type", "block", "fruitless", "kept")
         )
-        found.short = {str(name): int(count) for name, count in state["short"].items()}
+        self.short = {str(name): int(count) for name, count in state["short"].items()}
 
-    def recall(self, line: bytes) -> None:
-        key, _, text = line.decode().partition("\t")
-        sample = from_line(text)
-        self.gathered.type.add(key, sample.relations, sample.anchors)
+    def recall(self, line: str) -> None:
+        sample = _sample(line)
+        self._type.add(line.partition("\t")[0], sample.relations, sample.anchors)
 
-    def blocks(self, workers: int) -> Iterator[Number]:
-        return self.gathered.blocks(workers)
 
-    def take(self, block: Number, made: Block) -> None:
-        found, at = self.gathered, self.gathered.at
-        self.write([f"{line.key}\t{line.text}" for line in found.add(made)])
-        if found.at != at:
-            self._first = self.size
-        self.save(
-            type=found.at,
-            block=found.number,
-            fruitless=found.fruitless,
-            begin=self._first,
-            kept=self.kept,
-            short=found.short,
-        )
+def _sample(line: str) -> Sample:
+    return from_line(line.partition("\t")[2])
 
 
 def _samples(path: Path) -> Iterator[Sample]:
     with open(path, encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(file, 1):
             try:
-                yield from_line(line.partition("\t")[2])
+                yield _sample(line)
             except KoplError as error:
                 raise ReadError(
                     f"{error}; remove it and {path.name}.json to begin anew",

@@ -84,7 +84,7 @@ def run(
     total = sum(len(requests) for _, requests in plan.requests())
     report = ModelReport()
     job = Replies(Path(output), plan, model, resume=resume)
-    results = as_they_come(job.batches(report), job.ask, model.workers, job.over)
+    results = as_they_come(job, job.ask, model.workers, job.over)
     try:
         work(job, results, Progress("asking the model", total))
     except AskError as error:
@@ -101,7 +101,7 @@ def run(
             for passed in sift(original, candidates, plan.filters, report, reject):
                 line = json.dumps(example_of(original, passed).to_json(), ensure_ascii=False)
                 kept.write(line + "\n")
-    report.failed = len(job.failures)
+    report.asked, report.failed = job.asked, len(job.failures)
     if job.failures:
         log.warning(
             "%d replies could not be had (%s); --resume asks for them again",
@@ -149,7 +149,7 @@ def _candidates(
 class Replies(Unfinished):
     """The replies so far, in memory and in a file; ``failures`` are those that could not be had.
 
-    ``over`` is set when no more are wanted.
+    ``asked`` are asked for now; ``over`` is set when no more are wanted.
     """
 
     failure = AskError
@@ -160,7 +160,7 @@ class Replies(Unfinished):
             raise WriteError(f"{output}: cannot be written: it is no ordinary file")
         self.replies: dict[str, Reply] = {}
         self.failures: dict[str, AskError] = {}
-        self.over = threading.Event()
+        self.asked, self.over = 0, threading.Event()
         self._plan, self._model, self._lock = plan, model, threading.Lock()
         prompt = json.dumps(plan.prompt.parts)
         about = {
@@ -211,11 +211,11 @@ class Replies(Unfinished):
     def done(self) -> int:
         return len(self.replies) + len(self.failures)
 
-    def batches(self, report: ModelReport) -> Iterator[tuple[list[Request]]]:
-        """The requests without a reply, as many together as the model takes; each is counted."""
+    def blocks(self, workers: int) -> Iterator[tuple[list[Request]]]:
+        """The requests without a reply, as many together as the model takes."""
         new = self._new()
         while batch := list(islice(new, self._model.batch)):
-            report.asked += len(batch)
+            self.asked += len(batch)
             yield (batch,)
 
     def _new(self) -> Iterator[Request]:

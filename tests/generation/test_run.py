@@ -21,11 +21,12 @@ from generation.blocks import GenerationError, Options
 from generation.formats import open_examples
 from generation.makers import BlockMaker
 from generation.parquet import Origin
-from generation.run import Plan, Questions, run
+from generation.run import Plan, run
 from generation.stats import Statistics
 from kb import Builder, KnowledgeBase, Quantity, load, write_lines
 from kopl_base import unfinished
 from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.runs import FileJob
 from kopl_base.stream import writing
 from kopl_cli import generate, main
 
@@ -89,7 +90,7 @@ def test_a_stopped_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_run_may_grow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     """To what a run has that was to be as large from the beginning; also from within a block."""
     file, part = tmp_path / "q.jsonl", tmp_path / "q.jsonl.part"
-    monkeypatch.setattr(Questions, "finish", lambda self: None)
+    monkeypatch.setattr(FileJob, "finish", lambda self: None)
     run(plan("world", count), file)
     monkeypatch.undo()
     monkeypatch.setattr("generation.blocks.SIZE", 20)
@@ -372,7 +373,7 @@ def test_statistics_are_those_of_the_file(
     lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also after a stop, and whoever made the blocks."""
-    monkeypatch.setattr(Questions, "finish", lambda self, *_: None)
+    monkeypatch.setattr(FileJob, "finish", lambda self, *_: None)
     run(plan(lands_file, 30), tmp_path / "q.jsonl")
     monkeypatch.undo()
     monkeypatch.setattr("generation.blocks.SIZE", 20)
@@ -386,7 +387,7 @@ def test_statistics_are_those_of_the_file(
 def test_a_stopped_run_that_does_not_fit(
     lands_file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Questions, "finish", lambda self, *_: None)
+    monkeypatch.setattr(FileJob, "finish", lambda self, *_: None)
     out = tmp_path / "q.jsonl"
     run(plan(lands_file, 40), out)
     monkeypatch.undo()

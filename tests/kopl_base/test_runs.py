@@ -15,39 +15,42 @@ import pytest
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.processes import LostWorkerError
 from kopl_base.progress import Progress
-from kopl_base.runs import FileJob, as_they_come, in_order, work
+from kopl_base.runs import FileJob, Gathering, as_they_come, in_order, work
 
 
 class OddError(KoplError):
     """The failure of a job."""
 
 
-class Squares(FileJob[int]):
+class Squares(Gathering[int]):
     """The squares of the numbers below a limit; those of some tens are given up at once."""
 
-    failure = OddError
+    unit, failure = "squares", OddError
 
-    def __init__(
-        self, output: Path, limit: int, skipped: tuple[int, ...] = (), *, resume: bool = False
-    ) -> None:
-        self.limit, self.skipped, self.next, self.sum = limit, skipped, 0, 0
-        super().__init__(output, {"skipped": skipped}, "squares", resume=resume)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self.next = int(state["next"])
-
-    def recall(self, line: bytes) -> None:
-        self.sum += int(line)
+    def __init__(self, limit: int, skipped: tuple[int, ...] = ()) -> None:
+        self.limit, self.skipped, self.next, self.recalled = limit, skipped, 0, list[int]()
 
     def blocks(self, workers: int) -> Iterator[tuple[int]]:
         return ((number,) for number in range(self.next, self.limit))
 
-    def take(self, block: tuple[int], made: int) -> None:
+    def take(self, block: tuple[int], made: int) -> list[str]:
         (self.next,) = block
         self.next += 10 if self.next // 10 in self.skipped else 1
-        self.sum += made
-        self.write([str(made)])
-        self.save(next=self.next)
+        self.kept += 1
+        return [str(made)]
+
+    @property
+    def settled(self) -> bool:
+        return self.next % 5 == 0
+
+    def state(self) -> dict[str, Any]:
+        return {"next": self.next}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self.next, self.kept = int(state["next"]), int(state["kept"])
+
+    def recall(self, line: str) -> None:
+        self.recalled.append(int(line))
 
 
 class Several:
@@ -69,40 +72,43 @@ class Several:
         return number**2
 
 
-def bring(job: Squares, executor: Several, until: float | None = None) -> None:
-    progress = Progress("squares", job.limit)
+def bring(
+    squares: Squares, output: Path, executor: Several, until: float | None = None,
+    *, resume: bool = False,
+) -> FileJob[int]:  # fmt: skip
+    job = FileJob(squares, output, {"skipped": squares.skipped}, resume=resume)
+    progress = Progress("squares", squares.limit)
     work(job, in_order(job, nullcontext(executor), until), progress)
+    return job
 
 
 def test_blocks_are_asked_for_ahead_and_dropped_when_nobody_wants_them(tmp_path: Path) -> None:
     executor = Several()
-    job = Squares(tmp_path / "out", 32, (1, 2))
-    bring(job, executor)
-    job.finish()
+    bring(Squares(32, (1, 2)), tmp_path / "out", executor).finish()
     # 11 and 12, 21 and 22 were asked for when 10 and 20 were taken, and then given up.
     assert executor.asked == [*range(13), 20, 21, 22, 30, 31]
     wanted = [*range(11), 20, 30, 31]
     assert (tmp_path / "out").read_text() == "".join(f"{n**2}\n" for n in wanted)
 
 
-@pytest.mark.parametrize("at", [0, 1, 5])
-def test_a_stopped_job_goes_on(at: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("at", "recalled"), [(0, []), (1, [0]), (4, [0, 1, 4, 9]), (5, []), (6, [25])]
+)
+def test_a_stopped_job_goes_on(at: int, recalled: list[int], tmp_path: Path) -> None:
+    """Lines without influence on others are not looked at again."""
     out = tmp_path / "out"
     with pytest.raises(ZeroDivisionError):
-        bring(Squares(out, 8), Several({at: ZeroDivisionError()}))
-    executor = Several()
-    job = Squares(out, 8, resume=at > 0)
-    assert job.kept == job.done == at
-    bring(job, executor)
-    job.finish()
-    assert job.sum == sum(n**2 for n in range(8)) and executor.asked == [*range(at, 8)]
+        bring(Squares(8), out, Several({at: ZeroDivisionError()}))
+    executor, squares = Several(), Squares(8)
+    bring(squares, out, executor, resume=at > 0).finish()
+    assert squares.recalled == recalled and executor.asked == [*range(at, 8)]
     assert out.read_text() == "".join(f"{n**2}\n" for n in range(8))
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
 def test_a_lost_worker_is_a_failure_of_the_job(tmp_path: Path) -> None:
     with pytest.raises(OddError) as caught:
-        bring(Squares(tmp_path / "out", 8), Several({3: LostWorkerError("a worker was ended")}))
+        bring(Squares(8), tmp_path / "out", Several({3: LostWorkerError("a worker was ended")}))
     assert str(caught.value) == (
         f"a worker was ended; {tmp_path}/out.part has 3 squares: go on with --resume (and fewer"
         " workers, if memory was short)"
@@ -111,31 +117,31 @@ def test_a_lost_worker_is_a_failure_of_the_job(tmp_path: Path) -> None:
 
 def test_an_error_before_the_first_line_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="nothing"):
-        bring(Squares(tmp_path / "out", 8), Several({0: ReadError("nothing")}))
+        bring(Squares(8), tmp_path / "out", Several({0: ReadError("nothing")}))
     assert not list(tmp_path.iterdir())
     with pytest.raises(ReadError, match="nothing"):
-        bring(Squares(tmp_path / "out", 8), Several({1: ReadError("nothing")}))
+        bring(Squares(8), tmp_path / "out", Several({1: ReadError("nothing")}))
     assert {path.name for path in tmp_path.iterdir()} == {"out.part", "out.part.json"}
 
 
 def test_time_that_is_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(9))
     monkeypatch.setattr("kopl_base.runs.monotonic", lambda: next(clock))
-    job = Squares(tmp_path / "out", 8)
-    bring(job, Several(), until=3)
-    assert job.kept == 3 and next(job.blocks(1)) == (3,)
+    squares = Squares(8)
+    job = bring(squares, tmp_path / "out", Several(), until=3)
+    assert job.kept == squares.kept == 3 and next(squares.blocks(1)) == (3,)
 
 
 def test_a_state_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ReadError):
-        bring(Squares(tmp_path / "out", 8), Several({2: ReadError("stop")}))
+        bring(Squares(8), tmp_path / "out", Several({2: ReadError("stop")}))
     state = tmp_path / "out.part.json"
     text = state.read_text()
     for damaged in (text.replace('"next": 2', '"next": "x"'), text.replace('"bytes"', '"size"')):
         assert damaged != text
         state.write_text(damaged)
         with pytest.raises(ReadError, match="not the state of a run"):
-            Squares(tmp_path / "out", 8, resume=True)
+            bring(Squares(8), tmp_path / "out", Several(), resume=True)
 
 
 def test_threads_give_what_is_ready_first() -> None:
@@ -149,8 +155,7 @@ def test_threads_give_what_is_ready_first() -> None:
             free.wait(60)
         return number
 
-    numbers = ((number,) for number in range(100))
-    with closing(as_they_come(numbers, make, 2, stop)) as results:
+    with closing(as_they_come(Squares(100), make, 2, stop)) as results:
         found = [next(results)[1] for _ in range(20)]
         free.set()
     assert 0 not in found and len(set(found)) == 20
@@ -158,4 +163,4 @@ def test_threads_give_what_is_ready_first() -> None:
     before = len(begun)
     time.sleep(0.05)
     assert len(begun) == before < 100
-    assert [made for _, made in as_they_come(iter([(5,)]), make, 2, stop)] == [5]
+    assert sorted(made for _, made in as_they_come(Squares(2), make, 2, stop)) == [0, 1]
