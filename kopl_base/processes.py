@@ -1,4 +1,4 @@
-"""Who does the pieces of a long work: this process, several processes, or threads.
+"""Who does the pieces of a long work: this process, or several at a time.
 
 A piece is asked for by its number or whatever else says which it is; an executor gives results in
 the order in which they are called for, whoever made them.

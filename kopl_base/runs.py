@@ -23,10 +23,10 @@ from kopl_base.processes import AHEAD, Executor, LostWorkerError, Made, Maker
 from kopl_base.progress import Progress
 from kopl_base.unfinished import Unfinished
 
-Block = tuple[Any, ...]
+BlockId = tuple[Any, ...]
 """Which block it is: what a maker of blocks is called with."""
 
-Results = Generator[tuple[Block, Made], None, None]
+Results = Generator[tuple[BlockId, Made], None, None]
 """Blocks with what was made of them; closing it ends those who make them."""
 
 Taken = TypeVar("Taken", contravariant=True)
@@ -35,7 +35,7 @@ Taken = TypeVar("Taken", contravariant=True)
 class Wanting(Protocol):
     """What says which blocks are to be made."""
 
-    def blocks(self, workers: int) -> Iterable[Block]:
+    def blocks(self, workers: int) -> Iterable[BlockId]:
         """The blocks that are wanted next, in order, as far as is known by now; none at the end.
 
         The first one is needed. More than are sure to be needed may keep so many workers busy.
@@ -58,7 +58,7 @@ class Job(Wanting, Protocol[Taken]):
     @property
     def failure(self) -> type[KoplError]: ...
 
-    def take(self, block: Block, made: Taken) -> None:
+    def take(self, block: BlockId, made: Taken) -> None:
         """Put a block together with what there is, and note how far the work is."""
 
     def stop(self, error: BaseException | None) -> None:
@@ -99,7 +99,7 @@ def in_order(
     After each, the job is asked again: blocks that it does not want any more are dropped. It ends
     when none is wanted, and at the time ``until`` (of `time.monotonic`).
     """
-    under_way: dict[Block, Callable[[], Made]] = {}
+    under_way: dict[BlockId, Callable[[], Made]] = {}
     with executor as opened:
         while wanted := list(islice(job.blocks(opened.workers), opened.ahead)):
             if until is not None and monotonic() >= until:
@@ -117,7 +117,7 @@ def as_they_come(
     under way then are waited for.
     """
     blocks = iter(job.blocks(workers))
-    under_way: dict[Future[Made], Block] = {}
+    under_way: dict[Future[Made], BlockId] = {}
     pool = ThreadPoolExecutor(workers)
     try:
         while True:
@@ -146,11 +146,11 @@ class Gathering(ABC, Generic[Made]):
     kept: int = 0
 
     @abstractmethod
-    def blocks(self, workers: int) -> Iterable[Block]:
+    def blocks(self, workers: int) -> Iterable[BlockId]:
         """The blocks that are wanted next, as `Wanting` says."""
 
     @abstractmethod
-    def take(self, block: Block, made: Made) -> Iterable[str]:
+    def take(self, block: BlockId, made: Made) -> Iterable[str]:
         """Put a block together with what there is; gives the lines that are new."""
 
     @property
@@ -199,7 +199,7 @@ class FileJob(Unfinished, Generic[Made]):
     def done(self) -> int:
         return self.kept
 
-    def take(self, block: Block, made: Made) -> None:
+    def take(self, block: BlockId, made: Made) -> None:
         """Write the new lines of a block, and how far the gathering is."""
         new = list(self._gathering.take(block, made))
         self.append("".join(f"{line}\n" for line in new), len(new))

@@ -25,7 +25,7 @@ from generation.paraphrase.originals import Original, originals
 from generation.paraphrase.prompt import Prompt, question_in
 from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_base.progress import Progress
-from kopl_base.runs import Block, as_they_come, work
+from kopl_base.runs import BlockId, as_they_come, work
 from kopl_base.stream import writing
 from kopl_base.unfinished import Unfinished
 
@@ -240,7 +240,7 @@ class Replies(Unfinished):
                 self.replies[request.key] = reply
         return failed
 
-    def take(self, block: Block, made: list[tuple[Request, AskError]]) -> None:
+    def take(self, block: BlockId, made: list[tuple[Request, AskError]]) -> None:
         """Note the requests without a reply; raises the error that stops the run."""
         for request, error in made:
             if error.always or not self._plan.keep_going:
