@@ -203,7 +203,7 @@ def serve(handle: int) -> None:
 
 
 def _end_with_input() -> None:
-    sys.stdin.buffer.read()
+    os.read(sys.stdin.fileno(), 1)  # no buffer, which would be locked when this process ends
     os._exit(1)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generation.paraphrase.originals import Original
-from kopl.chart import chart, data_uri
+from kopl.diagram import chart, data_uri
 from kopl.text import write_nested
 from kopl_base.errors import KoplError
 from kopl_base.progress import Progress

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from kopl.sparql.ast import Query
 from kopl.sparql.errors import EngineError, MissingPackageError, TimedOutError
-from kopl.sparql.statistics import Statistics
+from kopl.sparql.order import Statistics
 from kopl_base.packages import needs
 from kopl_base.processes import LostWorkerError, TimedProcess
 

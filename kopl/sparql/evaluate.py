@@ -36,9 +36,9 @@ from kopl.sparql.encoding import VALUE_VARS, Encoding, Names
 from kopl.sparql.engine import Answer, Dialect, Engine
 from kopl.sparql.errors import NotUnderstoodError, QueryReadError, QueryTooDeepError
 from kopl.sparql.from_kopl import COUNT, NODE_NAME, RELATION, translate
+from kopl.sparql.order import Statistics
 from kopl.sparql.reader import read, with_prologue
 from kopl.sparql.rewrites import DIGITS, first_step, second_step
-from kopl.sparql.statistics import Statistics
 from kopl.text import read as read_program
 from kopl_base.errors import KoplError
 

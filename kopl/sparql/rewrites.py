@@ -37,8 +37,7 @@ from kopl.sparql.ast import (
 )
 from kopl.sparql.encoding import VALUE_VARS
 from kopl.sparql.engine import Answer
-from kopl.sparql.order import in_order, is_orderless
-from kopl.sparql.statistics import Statistics
+from kopl.sparql.order import Statistics, in_order, is_orderless
 
 # Where the digits of a number come back, for engines that print doubles cut short.
 DIGITS = Var("value_digits")

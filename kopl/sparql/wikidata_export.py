@@ -40,7 +40,7 @@ def wikidata_ntriples(kb: KnowledgeBase, *, language: str = "en") -> Iterator[st
     properties of one label.
     """
     parts: list[str] = []
-    for part in _Writer(kb, language).parts():
+    for part in _Exporter(kb, language).parts():
         parts.append(part)
         if len(parts) == _LINES:
             yield "".join(parts)
@@ -61,7 +61,7 @@ def write_wikidata(kb: KnowledgeBase, path: Path | str, *, language: str = "en")
             bar.reach(number)
 
 
-class _Writer:
+class _Exporter:
     def __init__(self, kb: KnowledgeBase, language: str) -> None:
         self.kb, self.language = kb, language
         ids = (id for id in map("Q{}".format, count(1)) if id != NO_UNIT_ITEM)

@@ -15,8 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from kopl.chart import UNPRINTABLE, chart
-from kopl.diagram import SHOWN
+from kopl.diagram import SHOWN, UNPRINTABLE, chart
 from kopl.executor import TraceStep
 from kopl.program import Call, linked, post_order
 from kopl.text import write_nested

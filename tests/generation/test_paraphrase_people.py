@@ -19,7 +19,7 @@ from generation.paraphrase.originals import Original, originals
 from generation.paraphrase.responses import Responses, Vote, read_responses
 from generation.paraphrase.tasks import JUDGING, WRITING
 from generation.splits import WAYS, split
-from kopl.chart import chart
+from kopl.diagram import chart
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
 from kopl_base.errors import KoplError

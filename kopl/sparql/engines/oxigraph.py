@@ -107,7 +107,8 @@ def _answering(folder: Path | None, quads: bytes) -> Callable[[str], Answer]:
         return Oxigraph.open(folder).query
     ox = _pyoxigraph()
     store = ox.Store()
-    store.bulk_load(quads, format=ox.RdfFormat.N_QUADS, lenient=True)
+    # Loading the text itself would give blank nodes other names than they have here.
+    store.bulk_extend(ox.parse(quads, format=ox.RdfFormat.N_QUADS, lenient=True))
     return partial(answer, store)
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 
 from kb import KnowledgeBase
-from kopl.chart import MOST_LINES, WIDEST, chart, data_uri
+from kopl.diagram import MOST_LINES, WIDEST, chart, data_uri
 from kopl.executor import Executor, TraceStep
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
