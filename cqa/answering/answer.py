@@ -141,7 +141,7 @@ def evaluate_batch(
     for begin, block, table in parted(links, batch.numbers, walked):
         table = _there(table, semiring)
         counts[begin : begin + block.count] = np.bincount(table.owners, minlength=block.count)
-        tuples.append(_tuples(table, block.size))
+        tuples.append(_tuples(table, block))
         if table.values is not None:
             values.append(table.values)
     starts = np.append(0, counts.cumsum())
@@ -154,12 +154,13 @@ def evaluate_batch(
 
 
 def _single(template: Template, row: Sequence[int], links: Links, semiring: Semiring) -> Answers:
-    table = Walk(One(links, row), _algebra(semiring)).answers(template.plan, FIRST)
+    block = One(links, row)
+    table = Walk(block, _algebra(semiring)).answers(template.plan, FIRST)
     columns = list(table.columns.values())
     if semiring.plus is None and len(columns) == 1:
         return Answers(columns[0].astype(np.int32, copy=False).reshape(-1, 1), None)
     table = _there(table, semiring)
-    return Answers(_tuples(table, links.entity_count), table.values)
+    return Answers(_tuples(table, block), table.values)
 
 
 def _algebra(semiring: Semiring) -> Algebra:
@@ -176,13 +177,12 @@ def _there(table: Matches, semiring: Semiring) -> Matches:
     return table if there.all() else table.at(there)
 
 
-def _tuples(table: Matches, size: int) -> Ids:
+def _tuples(table: Matches, block: QueryBlock) -> Ids:
     """The rows as entities."""
     columns = list(table.columns.values())
     found = np.empty((len(table), len(columns)), np.int32)
-    bases = table.owners * size
     for number, column in enumerate(columns):
-        np.subtract(column, bases, out=found[:, number], casting="unsafe")
+        found[:, number] = block.entities(column, table.owners)
     return found
 
 

@@ -51,6 +51,10 @@ class QueryBlock(ABC):
         """The keys of entities of some queries."""
 
     @abstractmethod
+    def entities(self, keys: Keys, owners: Places) -> Numbers:
+        """The entities of keys of some queries."""
+
+    @abstractmethod
     def row_sizes(self, constant: int, edge: Edge, queries: Places) -> int:
         """How many keys the rows of the constants in a column have together."""
 
@@ -136,6 +140,9 @@ class One(QueryBlock):
 
     def keyed(self, owners: Places, entities: Numbers) -> Keys:
         return entities.astype(np.int32, copy=False)
+
+    def entities(self, keys: Keys, owners: Places) -> Numbers:
+        return keys
 
     def row_sizes(self, constant: int, edge: Edge, queries: Places) -> int:
         begin, end = self.links.place(self._relation(edge), self.numbers[constant])
@@ -243,6 +250,9 @@ class Many(QueryBlock):
         found = owners * self.size
         found += entities
         return found
+
+    def entities(self, keys: Keys, owners: Places) -> Numbers:
+        return keys - owners * self.size
 
     def _row_spans(self, constant: int, edge: Edge, queries: Places) -> tuple[Numbers, Numbers]:
         return self.links.spans(self._relations(edge)[queries], self.numbers[constant][queries])

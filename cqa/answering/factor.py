@@ -169,7 +169,7 @@ def distinct(keys: Keys, bound: int) -> Keys:
     ordered = keys if ascending(keys) else np.sort(keys)
     keep = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=keep[1:])
-    return ordered.compress(keep)
+    return ordered if keep.all() else ordered.compress(keep)
 
 
 def ascending(keys: Keys) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cqa.answering.block import QueryBlock
 from cqa.answering.factor import MAX_ROWS, Algebra, Factor, Keys, distinct, within
 from cqa.answering.pattern import Edge, Patterns
 from cqa.answering.search import GivenRows, Search, TooManyRowsError
@@ -309,11 +310,11 @@ class _Join:
     def _without(self, table: Matches, part: Patterns) -> Matches:
         """The rows that have no match of a negated part."""
         columns = [table.columns[variable] for variable in part.shared]
-        size, owners = self._block.size, table.owners
+        owners = table.owners
         numbers = None
         if len(columns) < 2 or len(table.columns) > len(columns):
             # Many rows may ask for the same.
-            packed = _packed(owners, owners, columns, size)[0]
+            packed = _packed(owners, owners, columns, self._block)[0]
             _, first, numbers = np.unique(packed, return_index=True, return_inverse=True)
             owners, columns = owners[first], [column[first] for column in columns]
             numbers = numbers.reshape(-1)
@@ -353,7 +354,7 @@ class _Join:
                     for part in filled
                 ],
             ),
-            self._block.size,
+            self._block,
         )
 
 
@@ -397,17 +398,16 @@ def check_rows(count: int, several: bool) -> None:
         raise QueryError(f"the query has more than {MAX_ROWS} matches to hold; bind more of it")
 
 
-def summed(algebra: Algebra, table: Matches, size: int) -> Matches:
+def summed(algebra: Algebra, table: Matches, block: QueryBlock) -> Matches:
     """The distinct rows of a table, sorted, with their values added up."""
     columns = list(table.columns.values())
     owners, first = table.owners, table.owners if table.numbers is None else table.numbers
     if len(columns) == 1 and table.numbers is None:
-        bound = (int(owners.max()) + 1) * size
-        keys, values = algebra.summed(columns[0], table.values, bound).rows()
-        return Matches(keys // size, dict.fromkeys(table.columns, keys), values)
-    packed, packs = _packed(first, owners, columns, size)
-    if algebra.plain and packs and table.numbers is None:
-        return _unpacked(distinct(packed, 1 << 62), table, size)
+        keys, values = algebra.summed(columns[0], table.values, block.bound).rows()
+        return Matches(block.owners(keys), dict.fromkeys(table.columns, keys), values)
+    packed, packs = _packed(first, owners, columns, block)
+    if algebra.plain and packs and table.numbers is None and columns:
+        return _unpacked(distinct(packed, 1 << 62), table, block)
     found = algebra.summed(packed, table.values, 1 << 62)
     # Of the rows that are alike any one has the columns.
     order = np.argsort(packed, kind="stable")
@@ -419,31 +419,34 @@ def summed(algebra: Algebra, table: Matches, size: int) -> Matches:
 
 
 def _packed(
-    first: Places, owners: Places, columns: Sequence[Keys], size: int
+    first: Places, owners: Places, columns: Sequence[Keys], block: QueryBlock
 ) -> tuple[Places, bool]:
     """Numbers that sort as rows do and tell them apart; whether they can be taken apart again."""
     bound = int(first.max()) + 1 if len(first) else 1
-    bases = owners * size
-    if bound * size ** len(columns) < 1 << 62:
-        keys = first.astype(np.int64)
-        for column in columns:
-            keys *= size
+    entities = [block.entities(column, owners) for column in columns]
+    if bound * block.size ** len(columns) < 1 << 62:
+        alone = bound == 1 and entities
+        keys = (entities.pop(0) if alone else first).astype(np.int64)
+        for column in entities:
+            keys *= block.size
             keys += column
-            keys -= bases
         return keys, True
-    rows = np.stack([first, *(column - bases for column in columns)], axis=1)
+    rows = np.stack([first, *entities], axis=1)
     return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1), False
 
 
-def _unpacked(packed: Places, like: Matches, size: int) -> Matches:
-    entities: dict[int, Keys] = {}
-    for variable in reversed(like.columns):
-        packed, entities[variable] = np.divmod(packed, size)
-    columns = {
-        variable: (packed * size + entities[variable]).astype(like.columns[variable].dtype)
-        for variable in like.columns
-    }
-    return Matches(packed, columns)
+def _unpacked(packed: Places, like: Matches, block: QueryBlock) -> Matches:
+    entities: list[Places] = []
+    for _ in range(len(like.columns) - (not block.several)):
+        rest = packed // block.size
+        packed -= rest * block.size
+        entities.append(packed)
+        packed = rest
+    if not block.several:
+        entities.append(packed)
+        packed = block.owners(packed)
+    columns = [block.keyed(packed, own) for own in reversed(entities)]
+    return Matches(packed, dict(zip(like.columns, columns, strict=True)))
 
 
 def _least(options: Sequence[Option]) -> Numbers:

@@ -82,7 +82,7 @@ class Walk:
         if not filled:
             return parts[0]
         check_rows(sum(map(len, filled)), self._block.several)
-        return summed(self._algebra, concatenated(self._algebra, filled), self._block.size)
+        return summed(self._algebra, concatenated(self._algebra, filled), self._block)
 
     def matched(self, plan: Patterns, given: GivenRows) -> Factor:
         """Those of some rows of the free variables that are answers, by number, with values."""
