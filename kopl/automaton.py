@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from kb.schema import Key, ValueType
 from kopl.functions import Function
@@ -59,8 +59,8 @@ class Ready(NamedTuple):
     key: Key | None
 
 
-class Progress(NamedTuple):
-    """How far a program is written: up to between two calls, or to an argument of one.
+class Prefix(NamedTuple):
+    """A program as far as it is written: up to between two calls, or to an argument of one.
 
     ``key`` is what the argument at hand would be a value of, ``asked`` the attribute whose values
     the call would give, each None where there is none.
@@ -73,15 +73,15 @@ class Progress(NamedTuple):
     key: Key | None = None
     asked: Key | None = None
 
-    def begun(self, function: Function) -> Progress:
+    def begun(self, function: Function) -> Prefix:
         """At the first argument of a call; behind the call where it takes none."""
         # A value may be one of the key whose values an input gives.
         inputs = self.ready[len(self.ready) - len(function.inputs) :]
         key = next((one.key for one in inputs if one.key), None)
-        progress = Progress(self.ready, self.calls, function, 0, key)
-        return progress if function.arguments else progress.closed()
+        prefix = Prefix(self.ready, self.calls, function, 0, key)
+        return prefix if function.arguments else prefix.closed()
 
-    def argued(self, text: str) -> Progress:
+    def argued(self, text: str) -> Prefix:
         """Behind an argument; behind the call where it is the last one."""
         function, at, key, asked = self.function, self.at, self.key, self.asked
         assert function is not None
@@ -89,16 +89,16 @@ class Progress(NamedTuple):
         if kind in KEYS:
             key = (text, KEYS[kind])
             asked = asked if KEYS[kind] else key
-        progress = Progress(self.ready, self.calls, function, at + 1, key, asked)
-        return progress if at + 1 < len(function.arguments) else progress.closed()
+        prefix = Prefix(self.ready, self.calls, function, at + 1, key, asked)
+        return prefix if at + 1 < len(function.arguments) else prefix.closed()
 
-    def closed(self) -> Progress:
+    def closed(self) -> Prefix:
         """Behind the call at hand, whichever of its arguments are written."""
         function = self.function
         assert function is not None
         key = self.asked if function.output is Type.VALUES else None
         waiting = self.ready[: len(self.ready) - len(function.inputs)]
-        return Progress((*waiting, Ready(function.output, key)), self.calls + 1)
+        return Prefix((*waiting, Ready(function.output, key)), self.calls + 1)
 
     @property
     def may_end(self) -> bool:
@@ -110,6 +110,10 @@ class Progress(NamedTuple):
         """The kind of the argument at hand; there must be one."""
         assert self.function is not None
         return self.function.arguments[self.at][1]
+
+
+# The calls that wait, and how many more may be made, as far as it matters.
+Waiting: TypeAlias = tuple[tuple[Ready, ...], int]
 
 
 class Automaton:
@@ -132,17 +136,21 @@ class Automaton:
         self.most_calls, self.most_open, self.joins_beyond = most_calls, most_open, joins_beyond
         self._functions, self._has = tuple(functions), has
         self._joinable = _joinable(self._functions)
-        self._found: dict[tuple[tuple[Ready, ...], int], tuple[Function, ...]] = {}
+        self._found: dict[Waiting, tuple[Function, ...]] = {}
 
-    def following(self, progress: Progress) -> tuple[Function, ...]:
+    def waiting(self, prefix: Prefix) -> Waiting:
+        """What decides between two calls which may follow; equal where the same ones may."""
+        # More calls are not needed for any sets that may wait.
+        return prefix.ready, min(max(self.most_calls - prefix.calls, 0), self.most_open)
+
+    def following(self, prefix: Prefix) -> tuple[Function, ...]:
         """The functions that may be called next, between two calls."""
-        # More are not needed for any set that may wait.
-        left = min(max(self.most_calls - progress.calls, 0), self.most_open)
-        ready = progress.ready
-        found = self._found.get((ready, left))
+        key = self.waiting(prefix)
+        found = self._found.get(key)
         if found is None:
-            found = tuple(one for one in self._functions if self._fits(one, ready, left))
-            self._found[ready, left] = found
+            found = self._found[key] = tuple(
+                one for one in self._functions if self._fits(one, *key)
+            )
         return found
 
     def _fits(self, function: Function, ready: tuple[Ready, ...], left: int) -> bool:

@@ -9,22 +9,27 @@ knowledge base and the question, so that whatever a decoder chooses is a well-ty
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.schema import Key
 from kb.store import NameKind
 from kb.values import NO_UNIT
-from kopl.automaton import KEYS, MOST_CALLS, Progress, type_of_key, types_without_key
+from kopl.automaton import KEYS, MOST_CALLS, Prefix, type_of_key, types_without_key
 from kopl.errors import ParseError
 from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
 from kopl.types import Kind
 from parsers.linking import Linker
 from parsers.tokens import Question, as_constant, is_number, is_time
+
+Ids = npt.NDArray[np.int64]
 
 START, END = "span start", "span end"
 FUNCTION, UNIT = "function", "unit"
@@ -42,9 +47,6 @@ SCHEMA: dict[Kind, NameKind] = {
     Kind.RELATION: "relation",
     Kind.CONCEPT: "concept",
 }
-
-# What a copied text must read as; "text" is anything.
-CONSTANTS = ("text", "quantity", "time")
 
 
 @cache
@@ -66,7 +68,7 @@ SLOTS = (
 
 
 def constant_of(kind: Kind) -> str:
-    """What a copied text of a kind must read as: one of `CONSTANTS`."""
+    """What a copied text of a kind must read as: "text" (anything), "quantity" or "time"."""
     return {Kind.QUANTITY: "quantity", Kind.TIME: "time"}.get(kind, "text")
 
 
@@ -153,42 +155,47 @@ AnyDraft = TypeVar("AnyDraft", bound="Draft")
 class Draft:
     """A program under construction: calls that are ready, and the call being written.
 
-    ``slot`` is what the next action must be, ``start`` the token at which the text being copied
-    begins (-1 where none is), ``done`` whether the program is ended.
+    ``slot`` is what the next action must be; ``function`` that of the call being written, None
+    between two calls; ``start`` the token at which the text being copied begins, -1 where none is;
+    ``done`` whether the program is ended.
     """
 
-    __slots__ = ("_parts", "_texts", "done", "linker", "progress", "question", "ready", "slot")
+    __slots__ = (
+        "_parts",
+        "_texts",
+        "done",
+        "function",
+        "linker",
+        "prefix",
+        "question",
+        "ready",
+        "slot",
+        "start",
+    )
 
     def __init__(self, question: Question, linker: Linker) -> None:
         self.question, self.linker = question, linker
-        self.progress = Progress()
+        self.prefix = Prefix()
         self.ready: tuple[Call, ...] = ()
-        self.slot, self.done = FUNCTION, False
+        self.function: Function | None = None
+        self.slot, self.start, self.done = FUNCTION, -1, False
         self._texts: tuple[str, ...] = ()  # the arguments that are ready
         self._parts: tuple[int, ...] = ()  # of the argument being copied: first token, last token
 
     def copy(self: AnyDraft) -> AnyDraft:
         """The same, to be gone on with in another way."""
         other = type(self)(self.question, self.linker)
-        other.progress, other.ready = self.progress, self.ready
-        other.slot, other.done = self.slot, self.done
+        other.prefix, other.ready = self.prefix, self.ready
+        other.function = self.function
+        other.slot, other.start, other.done = self.slot, self.start, self.done
         other._texts, other._parts = self._texts, self._parts
         return other
 
     @property
-    def function(self) -> Function | None:
-        """The function of the call being written, None between two calls."""
-        return self.progress.function
-
-    @property
     def kind(self) -> Kind:
         """The kind of the argument being written; there must be one."""
-        return self.progress.kind
-
-    @property
-    def start(self) -> int:
-        """The token at which the text being copied begins, -1 where none is."""
-        return self._parts[0] if self._parts else -1
+        assert self.function is not None
+        return self.function.arguments[self.prefix.at][1]
 
     def tokens(self) -> list[int]:
         """The tokens that the slot at hand may point to (none for a slot that does not copy).
@@ -206,19 +213,18 @@ class Draft:
             return constant_of(self.kind)
         types = self.linker.schema.types(key)
         only = next(iter(types)) if len(types) == 1 else "text"
-        return only if only in CONSTANTS and self.question.copyable(only) else "text"
+        return only if only in self.question.readable else "text"
 
     @property
     def key(self) -> Key | None:
         """The key that the argument being written is a value of, None where none is named."""
-        return self.progress.key
+        return self.prefix.key
 
     def keys(self) -> list[str]:
         """The keys that the slot at hand allows: those with values of the type compared with."""
-        progress = self.progress
-        assert progress.function is not None
-        type = type_of_key(progress.function, progress.at)
-        return self.linker.schema.keys(KEYS[progress.kind], type)
+        assert self.function is not None
+        type = type_of_key(self.function, self.prefix.at)
+        return self.linker.schema.keys(KEYS[self.kind], type)
 
     def units(self) -> list[str]:
         """The units that the slot at hand allows: those of the key's quantities, and none."""
@@ -235,34 +241,32 @@ class Draft:
 
     def signature(self) -> object:
         """Equal for drafts that allow the same actions, tokens left aside."""
-        progress, slot = self.progress, self.slot
-        if progress.function is None:
-            readable = tuple(bool(self.question.copyable(name)) for name in CONSTANTS)
-            return self.linker.automaton.following(progress), progress.may_end, readable
-        kind = progress.kind
+        if self.function is None:
+            return self.linker.automaton.waiting(self.prefix), self.question.readable
+        slot, kind = self.slot, self.kind
         if kind in KEYS:
-            return slot, type_of_key(progress.function, progress.at)
+            return slot, type_of_key(self.function, self.prefix.at)
         return (slot, kind, self.key, self._copies_number()) if slot == UNIT else (slot, kind)
 
     def functions(self) -> list[str]:
         """The functions that may come next; "" ends the program."""
-        found = self.linker.automaton.following(self.progress)
-        readable = {name for name in CONSTANTS if self.question.copyable(name)}
-        names = [function.name for function in found if copied_by(function) <= readable]
-        return ["", *names] if self.progress.may_end else names
+        found = self.linker.automaton.following(self.prefix)
+        names = [one.name for one in found if copied_by(one) <= self.question.readable]
+        return ["", *names] if self.prefix.may_end else names
 
     def take(self, action: tuple[str, str] | int) -> None:
         """Go on by an action: an entry of `Actions`, or the number of a token."""
-        progress = self.progress
-        if progress.function is None:
+        if self.function is None:
             assert not isinstance(action, int)
             if not action[1]:
                 self.done = True
                 return
-            self._go_on(FUNCTIONS[action[1]], progress.begun(FUNCTIONS[action[1]]))
+            function = FUNCTIONS[action[1]]
+            self._go_on(function, self.prefix.begun(function))
         elif isinstance(action, int):
             self._parts = (*self._parts, action)
-            slots = slots_of(progress.kind)
+            self.start = self._parts[0]
+            slots = slots_of(self.kind)
             if len(self._parts) < len(slots):
                 self.slot = slots[len(self._parts)]
             else:
@@ -273,16 +277,15 @@ class Draft:
             self._add(action[1])
 
     def _add(self, text: str) -> None:
-        function = self.progress.function
-        assert function is not None
-        self._texts, self._parts = (*self._texts, text), ()
-        self._go_on(function, self.progress.argued(text))
+        assert self.function is not None
+        self._texts, self._parts, self.start = (*self._texts, text), (), -1
+        self._go_on(self.function, self.prefix.argued(text))
 
-    def _go_on(self, function: Function, progress: Progress) -> None:
+    def _go_on(self, function: Function, prefix: Prefix) -> None:
         """Write on from behind a part of a call of the function."""
-        self.progress = progress
-        if progress.function is not None:
-            self.slot = slots_of(progress.kind)[0]
+        self.prefix, self.function = prefix, prefix.function
+        if self.function is not None:
+            self.slot = slots_of(self.kind)[0]
             return
         cut = len(self.ready) - len(function.inputs)
         self.ready = (*self.ready[:cut], Call(function, self.ready[cut:], self._texts))
@@ -316,7 +319,7 @@ class FreeDraft(Draft):
     def signature(self) -> object:
         """Equal for drafts that allow the same actions."""
         kind = self.kind if self.function is not None else None
-        late = self.progress.calls >= MOST_CALLS
+        late = self.prefix.calls >= MOST_CALLS
         return "free", self.slot, kind, late, bool(self.question.places)
 
     def keys(self) -> list[str]:
@@ -337,7 +340,7 @@ class FreeDraft(Draft):
             *(
                 name
                 for name, function in FUNCTIONS.items()
-                if self.progress.calls < MOST_CALLS
+                if self.prefix.calls < MOST_CALLS
                 and self.linker.has_items_of(function)
                 and (self.question.places or not copied_by(function))
             ),
@@ -350,7 +353,7 @@ class FreeDraft(Draft):
             if not action[1] and len(self.ready) != 1:
                 raise ParseError(f"{len(self.ready)} calls are left over at the end")
             if action[1] and FUNCTIONS[action[1]].arity > len(self.ready):
-                raise ParseError(f"{action[1]} finds too few inputs", self.progress.calls)
+                raise ParseError(f"{action[1]} finds too few inputs", self.prefix.calls)
         super().take(action)
 
 
@@ -384,3 +387,59 @@ def meant(
     if kind is Kind.ANY_VALUE and not is_number(constant) and not is_time(constant):
         return linker.string(text, key)
     return constant
+
+
+class Drafting:
+    """The programs that may be written for a question, for a search that numbers its choices.
+
+    A choice numbers an action or, behind all of these, a token of the question. ``known`` keeps
+    the numbers of the actions that drafts allow; no call is gone on with that ``finds_nothing``.
+    """
+
+    def __init__(
+        self,
+        draft: Draft,
+        actions: Actions,
+        known: dict[object, Ids],
+        finds_nothing: Callable[[Call], bool] | None = None,
+    ) -> None:
+        self._draft, self._actions, self._known = draft, actions, known
+        self._finds_nothing, self._size = finds_nothing, len(actions)
+
+    def start(self) -> Draft:
+        """Nothing is written yet."""
+        return self._draft
+
+    def allowed(self, draft: Draft) -> Ids:
+        """The choices that may come next."""
+        key = draft.signature()
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = np.array(self._actions.allowed(draft), np.int64)
+        if draft.slot not in POINTERS:
+            return found
+        return np.concatenate([found, np.array(draft.tokens(), np.int64) + self._size])
+
+    def advance(self, draft: Draft, choice: int) -> Draft | None:
+        """The draft behind a choice, None where that ends a call that finds nothing.
+
+        Raises ParseError where a free draft becomes no program.
+        """
+        after, token = draft.copy(), choice - self._size
+        after.take(token if token >= 0 else self._actions.entries[choice])
+        finds_nothing = self._finds_nothing
+        if finds_nothing is not None and after.function is None and finds_nothing(after.ready[-1]):
+            return None
+        return after
+
+
+def outcome(draft: Draft | ParseError) -> Call | ParseError:
+    """The program of a draft that is to end, or why it is none."""
+    if isinstance(draft, ParseError):
+        return draft
+    ended = draft.copy()
+    try:
+        ended.take((FUNCTION, ""))
+    except ParseError as error:  # of a free draft
+        return error
+    return ended.program()

@@ -109,6 +109,11 @@ class Question:
         """Where a "text", "quantity" or "time" may be copied from: first token -> last tokens."""
         return self._copyable[constant]
 
+    @cached_property
+    def readable(self) -> frozenset[str]:
+        """Of what some span can be copied: of "text", "quantity" and "time"."""
+        return frozenset(name for name, spans in self._copyable.items() if spans)
+
     def spans_of(self, text: str) -> list[tuple[int, int]]:
         """The spans that stand for a text or constant, the first ones first."""
         found = list(self._constants.get(text, ()))

@@ -22,7 +22,7 @@ from kopl.automaton import (
     MOST_OPEN,
     TYPE_OF,
     Automaton,
-    Progress,
+    Prefix,
     type_of_key,
 )
 from kopl.functions import FUNCTIONS, SPELLINGS, Function
@@ -48,11 +48,11 @@ class Outer(NamedTuple):
     """Where a program is: its part, how much of it is written, and the blanks at hand."""
 
     part: str
-    written: Progress
+    written: Prefix
     blank: int = _MAY
 
 
-_END = Outer("end", Progress())
+_END = Outer("end", Prefix())
 
 
 def kopl_constraint(
@@ -113,14 +113,14 @@ class ProgramTexts:
             most_calls=most_calls,
             most_open=most_open,
         )
-        if not self._automaton.following(Progress()):
+        if not self._automaton.following(Prefix()):
             raise KoplError("the tokens spell no function that a program may begin with")
 
     # --- what may stand where -----------------------------------------------------------------
 
     def start(self) -> Outer:
         """Before the name of the first function."""
-        return Outer("call", Progress())
+        return Outer("call", Prefix())
 
     def options(self, outer: Outer) -> Sequence[tuple[Terminal, Outer]]:
         """The terminals that may come next."""
@@ -280,6 +280,6 @@ def _argued(outer: Outer, text: str, blank: int) -> Outer:
     return _behind(outer.written.argued(text), blank)
 
 
-def _behind(written: Progress, blank: int) -> Outer:
+def _behind(written: Prefix, blank: int) -> Outer:
     """Behind a function or an argument: at the mark of the next argument, or of the next call."""
     return Outer("mark" if written.function is not None else "done", written, blank)

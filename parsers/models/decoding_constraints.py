@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.values import NO_UNIT, ValueReadError, read_quantity
-from kopl.automaton import Automaton, Progress
+from kopl.automaton import Automaton, Prefix
 from kopl.functions import FUNCTIONS
 from kopl.types import Kind
 from kopl_base.errors import KoplError
@@ -72,16 +72,16 @@ class FunctionConstraint:
         ]
         self._automaton = Automaton(sayable, joins_beyond=True)
 
-    def start(self) -> Progress:
+    def start(self) -> Prefix:
         """No calls; what their arguments are is not looked at."""
-        return Progress()
+        return Prefix()
 
-    def allowed(self, state: Progress) -> Ids:
+    def allowed(self, state: Prefix) -> Ids:
         """The functions that may follow."""
         found = [self._numbers[one.name] for one in self._automaton.following(state)]
         return np.array([0, *found] if state.may_end else found, np.int64)
 
-    def advance(self, state: Progress, token: int) -> Progress:
+    def advance(self, state: Prefix, token: int) -> Prefix:
         """The state behind a call of a function."""
         begun = state.begun(FUNCTIONS[self._names[token]])
         return begun if begun.function is None else begun.closed()

@@ -83,7 +83,7 @@ def search(
         best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
         longer: list[list[tuple[float, int, int]]] = [[] for _ in constraints]
         values, tokens = best.values.tolist(), best.indices.tolist()
-        check_numbers(row[0] for row in values)
+        check_numbers([row[0] for row in values])
         for row, (n, path) in enumerate(live):
             if row in stuck:
                 finish(n, path)

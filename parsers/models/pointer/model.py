@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 
@@ -18,7 +16,7 @@ from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import Call
 from kopl_base.progress import Progress
-from parsers.actions import FUNCTION, KNOWN, POINTERS, Actions, Draft, FreeDraft
+from parsers.actions import KNOWN, Actions, Draft, Drafting, FreeDraft, Ids, outcome
 from parsers.constrain.rerank import PartialRuns
 from parsers.languages import Prediction
 from parsers.linking import Linker
@@ -220,7 +218,7 @@ class Decoder:
         self.network, self.vocabulary = network, vocabulary
         self.actions, self.linker = actions, linker
         self._draft = FreeDraft if free else Draft
-        self._numbers: dict[object, npt.NDArray[np.int64]] = {}
+        self._known: dict[object, Ids] = {}
         names = ["", *FUNCTIONS]
         self._functions = {FUNCTIONS.get(n): function_number(actions, n) for n in names}
 
@@ -255,15 +253,17 @@ class Decoder:
             width=width,
             longest=MOST_STEPS,
             constraints=[
-                _Drafting(
-                    self._draft(asked.question, self.linker), self.actions, self._numbers, runs
+                Drafting(
+                    self._draft(asked.question, self.linker),
+                    self.actions,
+                    self._known,
+                    runs.finds_nothing if runs else None,
                 )
                 for asked in questions
             ],
-            # The same program may be written with spans at other places: it counts once.
             said=_said,
         )
-        return [[_written(path) for path in paths] for paths in found]
+        return [[_written(one) for one in of_question] for of_question in found]
 
     def _step(
         self,
@@ -285,65 +285,17 @@ class Decoder:
         return torch.cat([by_action, by_token], -1).squeeze(1), hidden
 
 
-class _Drafting:
-    """The programs that may be written for a question, after its empty draft.
-
-    A choice numbers an action or, behind all of these, a token of the question. ``numbers`` keeps
-    the actions that drafts allow; with ``runs``, no call that finds nothing is gone on with.
-    """
-
-    def __init__(
-        self,
-        draft: Draft,
-        actions: Actions,
-        numbers: dict[object, npt.NDArray[np.int64]],
-        runs: PartialRuns | None,
-    ) -> None:
-        self._draft, self._actions, self._numbers, self._runs = draft, actions, numbers, runs
-        self._size = len(actions)
-
-    def start(self) -> Draft:
-        return self._draft
-
-    def allowed(self, draft: Draft) -> npt.NDArray[np.int64]:
-        key = draft.signature()
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = np.array(self._actions.allowed(draft), np.int64)
-        if draft.slot not in POINTERS:
-            return found
-        return np.concatenate([found, np.array(draft.tokens(), np.int64) + self._size])
-
-    def advance(self, draft: Draft, choice: int) -> Draft | None:
-        after, token = draft.copy(), choice - self._size
-        after.take(token if token >= 0 else self._actions.entries[choice])
-        if self._runs is not None and after.progress.calls > draft.progress.calls:
-            return None if self._runs.finds_nothing(after.ready[-1]) else after
-        return after
+def _written(found: Hypothesis) -> Written:
+    program = outcome(found.state)
+    if isinstance(program, Call):
+        return Written(found.log_probability, program)
+    return Written(found.log_probability, None, program)
 
 
-def _outcome(path: Hypothesis) -> Call | ParseError:
-    """The program that is written, or why there is none."""
-    if isinstance(path.state, ParseError):
-        return path.state
-    draft: Draft = path.state.copy()
-    try:
-        draft.take((FUNCTION, ""))
-    except ParseError as error:  # of a free draft
-        return error
-    return draft.program()
-
-
-def _written(path: Hypothesis) -> Written:
-    found = _outcome(path)
-    if isinstance(found, Call):
-        return Written(path.log_probability, found)
-    return Written(path.log_probability, None, found)
-
-
-def _said(path: Hypothesis) -> object:
-    found = _outcome(path)
-    return found if isinstance(found, Call) else str(found)
+def _said(found: Hypothesis) -> object:
+    """What makes two programs one: a program may be written with spans at other places."""
+    program = outcome(found.state)
+    return program if isinstance(program, Call) else str(program)
 
 
 def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written]:
