@@ -383,7 +383,7 @@ class KnowledgeBase:
 
     def value_texts(self, values: Sequence[int]) -> list[str]:
         """The printed values."""
-        return [str(self.values[number]) for number in values]
+        return self.values.texts(values)
 
     def instance_mask(self, nodes: Ids, concept: str) -> Mask:
         """For each node whether it is an entity that is an instance of the concept."""

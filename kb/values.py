@@ -51,8 +51,7 @@ class Quantity:
         object.__setattr__(self, "number", number + 0.0)  # -0.0 becomes 0.0
 
     def __str__(self) -> str:
-        text = print_number(self.number)
-        return text if self.unit == NO_UNIT else f"{text} {self.unit}"
+        return print_quantity(self.number, self.unit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +130,12 @@ def print_number(number: float) -> str:
     if "e" in text:
         text = format(Decimal(text), "f")
     return text[:-2] if text.endswith(".0") else text
+
+
+def print_quantity(number: float, unit: str) -> str:
+    """A finite number with its unit, as `read_quantity` reads it; "1" is not printed."""
+    text = print_number(number)
+    return text if unit == NO_UNIT else f"{text} {unit}"
 
 
 def read_quantity(text: str) -> Quantity:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from kb.arrays import Interval, view
 from kb.columns import Columns
-from kb.values import NO_UNIT, Condition, Date, Quantity, Time, Value, Year
+from kb.values import NO_UNIT, Condition, Date, Quantity, Time, Value, Year, print_quantity
 
 PIECE = 1 << 16  # texts that are encoded at a time
 
@@ -131,6 +131,18 @@ class ValueTable:
             at = number - self.first_quantity
             return Quantity(self._numbers[at], self._strings[self._units[at]])
         return time_of_code(self._times[number - self.first_time])
+
+    def texts(self, numbers: Iterable[int]) -> list[str]:
+        """The values as they are printed, without making a value of each quantity."""
+        texts, first_quantity, first_time = [], self.first_quantity, self.first_time
+        for number in numbers:
+            if first_quantity <= number < first_time:
+                at = number - first_quantity
+                unit = self._strings[self._units[at]]
+                texts.append(print_quantity(self._numbers[at], unit))
+            else:
+                texts.append(str(self[number]))
+        return texts
 
     def form(self, number: int) -> str:
         """The type of a value, and the unit of a quantity: "year", "quantity (metre)"."""

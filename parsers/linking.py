@@ -133,11 +133,12 @@ class Index:
     def __init__(self, texts: Iterable[str]) -> None:
         self.texts = sorted(set(texts))
         self._exact = frozenset(self.texts)
-        self._spelt: dict[str, list[str]] = {}
+        # By their letters, with an article at their beginning or without.
+        self.spelt: dict[str, list[str]] = {}
         for text in self.texts:
             for key in dict.fromkeys(foldings(text)):
                 if key:
-                    self._spelt.setdefault(key, []).append(text)
+                    self.spelt.setdefault(key, []).append(text)
         self._nearest: dict[str, tuple[str, float]] = {}
 
     def __len__(self) -> int:
@@ -148,7 +149,7 @@ class Index:
         if text in self._exact:
             return text
         for key in foldings(text):
-            if found := self._spelt.get(key):
+            if found := self.spelt.get(key):
                 return max(found, key=lambda name: fuzz.ratio(text, name))
         return None
 
@@ -161,7 +162,7 @@ class Index:
             return text
         found = self._written.get(written(text), [])
         if fold and not found:
-            spelt = (self._spelt.get(key, []) for key in foldings(text) if key)
+            spelt = (self.spelt.get(key, []) for key in foldings(text) if key)
             same = ([t for t in texts if figures(t) == figures(text)] for texts in spelt)
             found = next(filter(None, same), [])
         return max(found, key=lambda name: fuzz.ratio(text, name)) if found else None
@@ -172,10 +173,6 @@ class Index:
         for text in self.texts:
             found.setdefault(written(text), []).append(text)
         return found
-
-    def spells(self, key: str) -> bool:
-        """Whether some text has these `letters`, with an article at its beginning or without."""
-        return key in self._spelt
 
     def nearest(self, text: str) -> tuple[str, float]:
         """The most similar text and its similarity, from 0 to 100; there must be a text."""

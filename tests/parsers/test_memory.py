@@ -107,7 +107,7 @@ def test_an_evaluation_survives_too_little_memory(
 def test_what_is_estimated_grows_with_what_is_kept(torch: Any) -> None:
     """The figures of BART-base: 12 layers' keys and values, and the scores of 50,265 words."""
     transformers = pytest.importorskip("transformers")
-    from parsers.models.seq2seq.size import scoring_bytes, search_bytes
+    from parsers.models.seq2seq.model import scoring_bytes, search_bytes
 
     bart = transformers.BartConfig(
         d_model=768, encoder_layers=6, decoder_layers=6, decoder_attention_heads=12

@@ -79,6 +79,7 @@ class Mentions:
         marks = np.zeros((count, len(MARKS)), np.float32)
         parts = [letters(word) for word in question.words]
         stems = [stem(part) for part in parts]
+        names_by_letters = self._linker.names.spelt
         names: list[tuple[int, int]] = []
         items: list[tuple[int, int, list[int]]] = []
         for first in range(count):
@@ -89,7 +90,7 @@ class Mentions:
                 text, stemmed = text + parts[last], stemmed + stems[last]
                 if not parts[last]:
                     continue
-                if self._linker.names.spells(text):
+                if text in names_by_letters:
                     names.append((first, last))
                 if last - first < LONGEST_ITEM and (found := self._items.get(stemmed)):
                     items.append((first, last, found))
