@@ -124,9 +124,12 @@ class _Box:
 
 
 def chart(
-    program: Call, trace: Sequence[TraceStep] | None = None, *, marked: Collection[int] = (),
+    program: Call,
+    trace: Sequence[TraceStep] | None = None,
+    *,
+    marked: Collection[int] = (),
     tip: str = "tip",
-) -> str:  # fmt: skip
+) -> str:
     """The picture of a program as the text of an SVG file.
 
     ``trace`` adds what every call gave, in italics; calls whose numbers in post-order are

@@ -1,1 +1,1 @@
-"""What the toolkit stands on: files, processes, progress, messages. Nothing of knowledge bases."""
+"""What the toolkit stands on: files, processes, servers, HTTP, messages. No knowledge bases."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 import threading
 import time
 from datetime import datetime, timedelta, timezone
@@ -154,3 +155,9 @@ def test_a_key_that_cannot_be_sent() -> None:
     with pytest.raises(AskError, match="the key in KEY cannot be sent") as caught:
         ChatEndpoint("http://h", "m", key="ab\ncd", key_from="KEY")
     assert "ab" not in str(caught.value)
+
+
+def test_a_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(AskError, match=r"the package httpx is not installed.*\[endpoints"):
+        ChatEndpoint("http://h", "m")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from kopl.sparql.engines.endpoint import Endpoint, Virtuoso, is_virtuoso
 from kopl.sparql.errors import (
     CutShortError,
     EngineError,
+    MissingPackageError,
     NotUnderstoodError,
     RefusedError,
     TimedOutError,
@@ -459,6 +461,17 @@ def test_digest_authentication(stub: Stub, make: Make) -> None:
 def test_headers_cannot_bring_others(make: Make) -> None:
     with pytest.raises(RefusedError, match="X-Key"):
         make(headers={"X-Key": "a\r\nX-Other: b"})
+
+
+@pytest.mark.parametrize(
+    ("client", "package"), [("wrapper", "SPARQLWrapper"), ("wrapper", "httpx"), ("pool", "httpx")]
+)
+def test_missing_packages(client: Any, package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        MissingPackageError, match=rf"endpoints: the package {package} is not .*\[sparql"
+    ):
+        Endpoint("http://localhost/", client=client)
 
 
 def test_many_at_once(stub: Stub, make: Make) -> None:
