@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable
 
 
@@ -30,6 +31,12 @@ class WriteError(KoplError):
     kind = "write"
 
 
+class SettingsError(KoplError):
+    """A setting that does not exist or has a value of the wrong form."""
+
+    kind = "settings"
+
+
 def counted(number: int, one: str, several: str = "") -> str:
     """A number of things, as people write it.
 
@@ -39,6 +46,13 @@ def counted(number: int, one: str, several: str = "") -> str:
     '1 query was run'
     """
     return f"{number} {one if number == 1 else several or one + 's'}"
+
+
+def wrapped(text: str) -> str:
+    """What is to be told, in lines of 80 columns; paths and other long words stay whole."""
+    return textwrap.fill(
+        text, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 # What it counts that a part of a longer name is like a text, where the whole is not.

@@ -17,9 +17,10 @@ import parsers
 from kb import KnowledgeBase, load
 from kopl.example import read_examples
 from kopl_base.errors import KoplError, near_names
+from kopl_base.training.clock import Clock, now
 from kopl_cli.ask import torch_is_needed
 from kopl_cli.eval import score
-from parsers.budget import Clock, Scoring, now
+from kopl_cli.training_time import Scoring, scoring_in_time
 
 if TYPE_CHECKING:
     from parsers.settings import Settings
@@ -76,11 +77,11 @@ def run(arguments: argparse.Namespace) -> int:
     moment = now()
     with torch_is_needed():
         from generation.recombination import recombined
+        from kopl_base.training.distributed import use_threads
         from kopl_cli import training_questions
         from parsers import training
         from parsers.checkpoint import lasting, load_own, read_run
         from parsers.settings import pairs_of, read_settings
-        from parsers.world import World, use_threads
 
     begin = time.monotonic()
     if arguments.resume:
@@ -93,8 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
     # The run is to be found, and to go on, from any folder.
     settings = settings.changed({"kb": lasting(settings.kb)})
     use_threads(settings.threads)
-    world = World.of(settings)
-    clock = Clock(world.device, settings.threads, training_questions.workers(settings), moment)
+    group = training.joined(settings)
+    clock = Clock(group.device, settings.threads, training_questions.workers(settings), moment)
     try:
         if not arguments.resume:
             training_questions.check(settings)
@@ -104,11 +105,11 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             kb = load(settings.kb)
         if not arguments.resume:
-            folder = world.first(lambda: free_folder(Path(settings.output)))
-            world.say(f"run: {folder}")
-            world.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
+            folder = group.first(lambda: free_folder(Path(settings.output)))
+            group.say(f"run: {folder}")
+            group.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
             given = settings
-            settings = world.first(lambda: training_questions.make(kb, given, folder, clock))
+            settings = group.first(lambda: training_questions.make(kb, given, folder, clock))
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
@@ -116,18 +117,18 @@ def run(arguments: argparse.Namespace) -> int:
         valid = list(settings.training.choosing(valid))
         if wanted := round(settings.training.recombined * len(train)):
             longer = list(recombined(train, wanted, settings.seed))
-            world.say(f"recombined: {len(longer)} questions made of the training part")
+            group.say(f"recombined: {len(longer)} questions made of the training part")
             train += longer
         if arguments.resume:
-            trainer = training.go_on(folder, kb, train, valid, world, clock, after.cost, settings)
+            trainer = training.go_on(folder, kb, train, valid, group, clock, after.cost, settings)
         else:
-            trainer = training.begin(folder, settings, kb, train, valid, world, clock, after.cost)
+            trainer = training.begin(folder, settings, kb, train, valid, group, clock, after.cost)
         finished = trainer.run()
     finally:
-        world.close()
-    if finished and world.main:
+        group.close()
+    if finished and group.main:
         print(_chosen(folder, settings, len(valid)))
-        after, told = trainer.scoring(after)
+        after, told = scoring_in_time(after, trainer)
         if told:
             print(told, flush=True)
         score(
@@ -189,7 +190,8 @@ def free_folder(wanted: Path) -> Path:
 
 def _chosen(folder: Path, settings: Settings, count: int) -> str:
     """Which epoch is the best one, and by what it was chosen."""
-    from parsers.history import read_history, sources
+    from kopl_base.training.history import read_history
+    from parsers.checkpoint import sources
 
     history = read_history(folder)
     best = max(history, key=lambda record: (record["validation"], record["epoch"]))

@@ -12,8 +12,9 @@ from kb import KnowledgeBase
 from kopl.example import Asked, Example, read_examples, read_questions, write_examples
 from kopl_base.errors import KoplError, ReadError, counted
 from kopl_base.stream import writing
-from parsers.budget import MAKING, TOLD, Clock, Making, cores
-from parsers.history import SOURCES, Sources
+from kopl_base.training.clock import TOLD, Clock, cores
+from kopl_cli.training_time import MAKING, Making
+from parsers.checkpoint import SOURCES, Sources
 from parsers.settings import Settings
 
 

@@ -9,31 +9,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_model, save_model
-from torch import nn
-
 from kb import KnowledgeBase, load
 from kopl.example import Example
-from kopl_base.errors import KoplError, ReadError, WriteError
+from kopl_base.errors import KoplError, ReadError, SettingsError
 from kopl_base.stream import writing
+from kopl_base.training.checkpoint import CheckpointError, read_weights
 from parsers.models import class_of
-from parsers.models.base import Model
-from parsers.settings import Settings, SettingsError
+from parsers.models.base import Model, Unfitting, take_over
+from parsers.settings import Settings
 
 FORMAT = 3
+SOURCES = "sources.json"
 
-
-class CheckpointError(KoplError):
-    """A run that cannot be loaded, or does not fit the knowledge base."""
-
-    kind = "checkpoint"
+# The settings that two networks of a model must share, so that the one can begin as the other. A
+# program of the pointer model is translated, so that it may write another language; what a seq2seq
+# run is like comes from the run itself.
+SHARED = {
+    "pointer": ("embedding", "hidden"),
+    "rnn": ("language", "embedding", "hidden", "layers"),
+    "seq2seq": (),
+}
 
 
 @dataclass(frozen=True)
@@ -181,92 +180,70 @@ def _restored(
     return model
 
 
-def write_weights(network: nn.Module, path: Path) -> None:
-    """Write a network's weights; the file appears when it is complete."""
-    temporary = path.with_suffix(".part")
+# --- where the questions come from ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Where the questions of each part come from, in words."""
+
+    train: str
+    valid: str
+    test: str
+
+
+def sources(folder: Path) -> Sources:
+    """Where a run's questions come from; of a run that does not say, the names of its own files."""
     try:
-        save_model(network, str(temporary))
-        temporary.replace(path)
-    except OSError as error:
-        raise WriteError(f"{path}: cannot be written: {error.strerror or error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
+        return Sources(**json.loads((folder / SOURCES).read_text("utf-8")))
+    except (OSError, ValueError, TypeError):
+        return Sources(*(str(folder / f"{part}.jsonl") for part in ("train", "valid", "test")))
 
 
-def read_weights(network: nn.Module, path: Path) -> None:
-    """Fill a network with the weights of a file; raises CheckpointError when they do not fit."""
-    try:
-        load_model(network, path)
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: there are no weights yet; the run did not finish") from None
-    except (SafetensorError, RuntimeError, OSError) as error:
-        try:
-            with safe_open(path, "pt") as file:
-                found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError):
-            found = {}
-        reason = found and unfitting(network, found)
-        reason = reason or f"the weights are damaged or do not fit: {' '.join(str(error).split())}"
-        raise CheckpointError(f"{path}: {reason}") from None
+# --- beginning with the weights of another run, as after pretraining ------------------------------
 
 
-def unfitting(network: nn.Module, found: Mapping[str, Sequence[int]]) -> str:
-    """What keeps a network from taking weights of these shapes, in a sentence; "" for nothing.
-
-    A file leaves out what shares its memory with another weight.
-    """
-    own = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
-    told = [
-        f"{name} is {_shape(found[name])} there, but {_shape(shape)} in the network"
-        for name, shape in own.items()
-        if name in found and tuple(found[name]) != shape
-    ]
-    told += [f"{name} is no weight of the network" for name in found if name not in own]
-    if not told:
-        return ""
-    more = f" (and {len(told) - 1} more such differences)" if len(told) > 1 else ""
-    return (
-        f"the weights are those of another network: {told[0]}{more}; they belong to other settings"
-        " or another vocabulary. Put back what the run was trained with, or train it again"
-    )
-
-
-def _shape(sizes: Sequence[int]) -> str:
-    return "×".join(map(str, sizes)) or "a number"
-
-
-def write_state(state: dict[str, Any], path: Path) -> None:
-    """Write what is needed to go on with a training."""
-    temporary = path.with_suffix(".part")
-    try:
-        torch.save(state, temporary)
-        temporary.replace(path)
-    except (OSError, RuntimeError) as error:  # torch's own writer raises the latter
-        raise WriteError(f"{path}: cannot be written: {error}") from None
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def read_state(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
-    """What `write_state` wrote; only tensors and plain values are accepted.
-
-    Raises CheckpointError where there is no such file, or none with the ``needed`` entries.
-    """
-    try:
-        state: object = torch.load(path, weights_only=True, map_location="cpu")
-    except FileNotFoundError:
-        raise CheckpointError(f"{path}: there is nothing to resume") from None
-    except OSError as error:
-        raise CheckpointError(f"{path}: cannot be opened: {error.strerror or error}") from None
-    except Exception:  # torch raises many kinds, with advice to load what may run code
-        raise CheckpointError(
-            f"{path}: the saved state is damaged, or no training wrote it; begin a new run"
-        ) from None
-    if not isinstance(state, dict):
-        raise CheckpointError(f"{path}: this is no saved state of a training; begin a new run")
-    if missing := [name for name in needed if name not in state]:
-        raise CheckpointError(
-            f"{path}: the saved state lacks {', '.join(missing)}; it is damaged or of another"
-            " version: begin a new run"
+def check_start(settings: Settings, folder: Path) -> None:
+    """Raise CheckpointError where a training with these settings cannot start from a run."""
+    other, _ = read_run(folder)
+    if settings.model != other.model:
+        raise CheckpointError(f"{folder}: a {other.model} model, but this is a {settings.model}")
+    for name in SHARED[settings.model]:
+        own = name == "language"
+        here, there = (
+            getattr(one if own else getattr(one, one.model), name) for one in (settings, other)
         )
-    return state
+        if here != there:
+            raise CheckpointError(
+                f"{folder}: {name} is {here} here, but {there} there; start_from needs the same"
+                f" {name}"
+            )
+    if settings.model == "pointer" and settings.pointer.pretrained and not other.pointer.pretrained:
+        raise CheckpointError(
+            f"{folder}: the run has no pretrained encoder, but this one is to have; leave"
+            " pointer.pretrained empty"
+        )
+    if not (folder / "best.safetensors").is_file():
+        raise CheckpointError(f"{folder}: there are no weights yet; the run did not finish")
+
+
+def start_from(model: Model, folder: Path, kb: KnowledgeBase) -> str:
+    """Fill a new model with the best weights of a run, and say what was taken over.
+
+    Weights of the same name and shape are copied. Rows that stand for words, functions or schema
+    items are copied by what they stand for, so that the vocabulary and the knowledge base may be
+    others. Raises CheckpointError for a run of another model or of other sizes.
+    """
+    check_start(model.settings, folder)
+    other = restore_anywhere(folder, kb)
+    try:
+        taken, known = take_over(model, other)
+    except Unfitting as error:
+        raise CheckpointError(
+            f"{folder}: {error}; start_from needs the same sizes and output language"
+        ) from None
+    shared = f", {taken} of {known} rows of its vocabularies" if known else ""
+    own = {name for name, _ in model.network.named_parameters()}
+    left = [name for name, _ in other.network.named_parameters() if name not in own]
+    without = f"; left out, as this model has none such: {', '.join(left)}" if left else ""
+    return f"started from {folder}: all layers{shared}{without}"

@@ -9,13 +9,13 @@ from kb import KnowledgeBase, load
 from kopl.executor import Denoted
 from kopl.program import Call
 from kopl_base.errors import KoplError
+from kopl_base.training.distributed import device_of
 from parsers.checkpoint import Description, load_own, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.evaluation.confidence import Decoding, Temperature, read_temperature
 from parsers.languages import Prediction
 from parsers.models.base import Model
 from parsers.tokens import unreadable
-from parsers.world import device_of
 
 BEAMS = 4
 

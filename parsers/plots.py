@@ -8,7 +8,7 @@ from typing import Any
 
 from kopl_base.errors import KoplError
 from kopl_base.packages import figure_class, save_png
-from parsers.history import read_history, read_steps
+from kopl_base.training.history import read_history, read_steps
 
 SIZE = (6.0, 3.6)  # inches
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
@@ -18,9 +17,10 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BeforeValidator, Field, Strict, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from kopl_base.errors import KoplError, near_names
+from kopl_base.errors import SettingsError, near_names
 from kopl_base.packages import needs
 from kopl_base.stream import COMPRESSED
+from kopl_base.training import check_device
 
 Thing = TypeVar("Thing")
 
@@ -32,12 +32,6 @@ LANGUAGES: tuple[str, ...] = get_args(LanguageName)
 
 # How KQA Pro's files of questions are called.
 PUBLISHED = ("train", "val", "test")
-
-
-class SettingsError(KoplError):
-    """A setting that does not exist or has a value of the wrong form."""
-
-    kind = "settings"
 
 
 def _read(kind: Callable[[str], object]) -> BeforeValidator:
@@ -374,12 +368,6 @@ def _place(name: str, model: str) -> tuple[str, str]:
     near = near_names(name, known)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise SettingsError(f"there is no setting {name!r}{hint}")
-
-
-def check_device(name: str) -> None:
-    """Raise SettingsError for what is no name of a device that a parser runs on."""
-    if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,2})?", name):
-        raise SettingsError(f"device must be auto, cpu, cuda or cuda:N, not {name!r}")
 
 
 def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:

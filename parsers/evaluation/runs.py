@@ -9,7 +9,9 @@ from kb import KnowledgeBase
 from kopl.example import Asked, read_examples, read_questions
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.progress import Progress
-from parsers.checkpoint import read_run
+from kopl_base.training.distributed import use_threads
+from kopl_base.training.memory import Parts
+from parsers.checkpoint import read_run, sources
 from parsers.evaluation.accuracy import Report, evaluate
 from parsers.evaluation.confidence import (
     MOST,
@@ -23,10 +25,7 @@ from parsers.evaluation.confidence import (
 )
 from parsers.evaluation.html import Shown, worst_errors
 from parsers.evaluation.report import Comparison, EvaluationError, ScoredRun, same_questions
-from parsers.history import sources
-from parsers.memory import Parts
 from parsers.parser import Parser
-from parsers.world import use_threads
 
 
 def compare(

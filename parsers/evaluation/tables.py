@@ -5,11 +5,10 @@ The text begins with the runs' own figures; the sheets hold every figure with it
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from kopl_base.errors import counted
+from kopl_base.errors import counted, wrapped
 from kopl_base.tables import aligned
 from parsers.evaluation.accuracy import (
     DIFFERENCE_INTERVAL,
@@ -24,7 +23,6 @@ from parsers.evaluation.judging import HOPS, PARTS, SKILLS, VERDICTS
 from parsers.evaluation.report import LATER, PUBLISHED, TABLE_9, Comparison, Published, ScoredRun
 
 NONE = "–"
-WIDTH = 80
 # Runs that stand side by side; more follow below.
 BESIDE = 5
 # The published rows have eight columns beside their names.
@@ -214,9 +212,7 @@ def _published(comparison: Comparison) -> list[list[str]]:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )
+    return wrapped(text).split("\n")
 
 
 def percent(share: Share) -> str:

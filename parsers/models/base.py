@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
-from random import Random
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,21 +19,15 @@ from torch import Tensor, nn
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl_base.errors import KoplError
+from kopl_base.training.memory import Parts
+from kopl_base.training.optimizer import Batch, Scores
 from parsers.languages import OutputLanguage, Prediction, language_of, nothing
-from parsers.memory import Parts
 from parsers.settings import Settings
 from parsers.tokens import unreadable
 
 IGNORED = -100
 # The score of what is not allowed, and the least of what is, whatever a network says.
 NEVER, LEAST = -1e9, -1e8
-
-
-class Scores(NamedTuple):
-    """What a network says of a batch of B examples."""
-
-    loss: Tensor  # scalar: the sum of the losses of all targets
-    right: Tensor  # B, bool: every target of the example has the highest score
 
 
 @dataclass(frozen=True)
@@ -44,43 +37,10 @@ class Item:
     example: Example
     length: int
 
-
-Part = TypeVar("Part", bound="Tensors")
-
-
-@dataclass(frozen=True)
-class Tensors:
-    """A dataclass of tensors (and other things), which moves to a device as one."""
-
-    def to(self: Part, device: torch.device) -> Part:
-        """The same on a device."""
-        moved: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Tensor | Tensors):
-                moved[field.name] = value.to(device)
-        return replace(self, **moved)
-
-    def rows(self: Part, index: Tensor) -> Part:
-        """Some of the rows of each tensor, in this order; a tensor without elements stays."""
-        chosen: dict[str, Any] = {}
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, Tensors):
-                chosen[field.name] = value.rows(index)
-            elif isinstance(value, Tensor) and value.numel():
-                chosen[field.name] = value[index]
-        return replace(self, **chosen)
-
-
-@dataclass(frozen=True)
-class Batch(Tensors):
-    """Examples as tensors, a row each; ``count`` is the number of targets of the whole batch."""
-
-    count: int
-
-
-AnyItem = TypeVar("AnyItem", bound=Item)
+    @property
+    def text(self) -> str:
+        """The question, which messages show."""
+        return self.example.question
 
 
 class NotFiniteError(KoplError):
@@ -269,16 +229,3 @@ def summed_loss(scores: Tensor, targets: Tensor) -> Scores:
     )
     right = (scores.argmax(-1) == targets) | (targets == IGNORED)
     return Scores(loss, right.all(-1))
-
-
-def batches(items: Sequence[AnyItem], size: int, random: Random) -> list[list[AnyItem]]:
-    """The items in batches of similar length, in random order; the same for the same generator."""
-    order = list(range(len(items)))
-    random.shuffle(order)
-    near = size * 20
-    found = []
-    for begin in range(0, len(order), near):
-        part = sorted(order[begin : begin + near], key=lambda n: (items[n].length, n))
-        found += [[items[n] for n in part[at : at + size]] for at in range(0, len(part), size)]
-    random.shuffle(found)
-    return found

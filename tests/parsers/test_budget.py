@@ -158,9 +158,9 @@ def test_going_on_without_a_limit(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
 ) -> None:
     """The epochs that are left follow, at the rates that they would have had."""
+    from kopl_base.errors import SettingsError
     from parsers import training
     from parsers.checkpoint import read_run
-    from parsers.settings import SettingsError
 
     trainer, steps = started(tmp_path / "run", Machine(1.0), small, small_examples, "minutes=0.4")
     assert trainer.run() and trainer.stopped
@@ -186,7 +186,7 @@ def test_the_clock_counts_work_not_waiting(torch: Any) -> None:
     import sys
     import time
 
-    from parsers.budget import Clock, cores
+    from kopl_base.training.clock import Clock, cores
 
     clock = Clock(torch.device("cpu"), 1)
     time.sleep(0.3)
@@ -202,7 +202,7 @@ def test_the_clock_counts_work_not_waiting(torch: Any) -> None:
 
 
 def test_what_fits() -> None:
-    from parsers.budget import Work
+    from kopl_base.training.clock import Work
 
     work = Work(steps=100, epoch=10, batch=8, validated=20, scored=100)
     # 100 s of steps, ten validations of 2 s and 10 s of scoring.
@@ -277,7 +277,7 @@ def test_a_killed_training_goes_on_in_the_middle_of_the_epoch(
 
 
 def test_fewer_questions_are_made_where_all_would_take_too_long() -> None:
-    from parsers.budget import Making
+    from kopl_cli.training_time import Making
 
     told: list[str] = []
     making = Making(20_000, 500, 2, 420, 0.4 * 420, told.append, lambda: 0.0)
@@ -294,7 +294,7 @@ def test_fewer_questions_are_made_where_all_would_take_too_long() -> None:
 
 
 def test_all_questions_are_made_where_there_is_time() -> None:
-    from parsers.budget import Making
+    from kopl_cli.training_time import Making
 
     for limit, share in ((0.0, 0.0), (420.0, 168.0)):
         told: list[str] = []
@@ -307,7 +307,7 @@ def test_all_questions_are_made_where_there_is_time() -> None:
 
 
 def test_what_takes_seconds_is_not_told() -> None:
-    from parsers.budget import Making
+    from kopl_cli.training_time import Making
 
     told: list[str] = []
     making = Making(1000, 500, 1, 0.0, 0.0, told.append, lambda: 0.0)
@@ -317,7 +317,7 @@ def test_what_takes_seconds_is_not_told() -> None:
 
 
 def test_scoring_shrinks_with_the_time() -> None:
-    from parsers.budget import ASKING_COST, Scoring
+    from kopl_cli.training_time import ASKING_COST, Scoring
 
     whole = Scoring(300, 300, 250, 2)
     assert whole.cost == 2 * 600 + 250 * ASKING_COST
@@ -332,7 +332,7 @@ def test_scoring_shrinks_with_the_time() -> None:
 
 
 def test_what_follows_leaves_time_to_train() -> None:
-    from parsers.budget import Work
+    from kopl_base.training.clock import Work
 
     work = Work(steps=100, epoch=10, batch=8, validated=0, scored=1000)
     assert work.fitting(40, 1.0, 0.1) == 0
@@ -367,7 +367,8 @@ def test_the_best_epoch_is_one_of_the_settings(tmp_path: Path) -> None:
 
 
 def test_a_run_that_goes_on_stays_in_its_folder() -> None:
-    from parsers.settings import SettingsError, read_settings
+    from kopl_base.errors import SettingsError
+    from parsers.settings import read_settings
     from parsers.training import resumed
 
     settings = read_settings(None, ["output=runs/a"])
@@ -379,7 +380,7 @@ def test_a_run_that_goes_on_stays_in_its_folder() -> None:
 
 
 def test_what_a_training_tells_fits_the_terminal() -> None:
-    from parsers.world import wrapped
+    from kopl_base.errors import wrapped
 
     path = "/a/long/path/" + "x" * 90
     lines = wrapped(f"{'words of a line ' * 12} {path}").splitlines()

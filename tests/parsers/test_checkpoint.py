@@ -58,7 +58,8 @@ def test_damaged_runs(
 def test_damaged_descriptions(
     trained: Path, tmp_path: Path, changes: dict[str, Any], message: str
 ) -> None:
-    from parsers.checkpoint import CheckpointError, read_run
+    from kopl_base.training.checkpoint import CheckpointError
+    from parsers.checkpoint import read_run
 
     copy = tmp_path / "copy"
     shutil.copytree(trained, copy)
@@ -70,7 +71,8 @@ def test_damaged_descriptions(
 
 @pytest.mark.parametrize("kind", ["doubled", "misnamed"])
 def test_damaged_actions(trained: Path, small: KnowledgeBase, tmp_path: Path, kind: str) -> None:
-    from parsers.checkpoint import CheckpointError, restore
+    from kopl_base.training.checkpoint import CheckpointError
+    from parsers.checkpoint import restore
 
     copy = tmp_path / "copy"
     shutil.copytree(trained, copy)
@@ -126,7 +128,7 @@ def test_damaged_states(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], stopped: Path,
     tmp_path: Path, changes: Any, message: str,
 ) -> None:  # fmt: skip
-    from parsers.checkpoint import CheckpointError
+    from kopl_base.training.checkpoint import CheckpointError
     from parsers.training import go_on
 
     copy = tmp_path / "copy"
@@ -149,7 +151,8 @@ def test_going_on_with_other_settings_is_refused(
     small: KnowledgeBase, small_examples: list[Example], stopped: Path, tmp_path: Path
 ) -> None:
     """But for those that say how long, where and what is told."""
-    from parsers.checkpoint import CheckpointError, read_run
+    from kopl_base.training.checkpoint import CheckpointError
+    from parsers.checkpoint import read_run
     from parsers.training import go_on
 
     copy = tmp_path / "copy"
@@ -187,7 +190,7 @@ def test_going_on_with_other_settings_is_refused(
     ],
 )
 def test_damaged_histories(stopped: Path, tmp_path: Path, line: str, message: str) -> None:
-    from parsers.history import read_history
+    from kopl_base.training.history import read_history
 
     first = (stopped / "history.jsonl").read_text()
     (tmp_path / "history.jsonl").write_text(f"{first}{line}\n")
@@ -201,7 +204,7 @@ def test_damaged_histories(stopped: Path, tmp_path: Path, line: str, message: st
 def test_going_on_with_other_questions_is_refused(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
 ) -> None:
-    from parsers.checkpoint import CheckpointError
+    from kopl_base.training.checkpoint import CheckpointError
     from parsers.training import begin, go_on
 
     train, valid = small_examples[:20], small_examples[20:25]
@@ -218,7 +221,8 @@ def test_weights_of_other_sizes_are_told_in_a_sentence(
     model: str, runs: Any, tmp_path: Path, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
     """Loading them, starting from them, resuming; for the first difference stands its name."""
-    from parsers.checkpoint import CheckpointError, restore
+    from kopl_base.training.checkpoint import CheckpointError
+    from parsers.checkpoint import restore
     from parsers.training import begin, go_on
 
     first = tmp_path / "first"
@@ -258,7 +262,7 @@ def test_a_run_finds_its_knowledge_base_from_any_folder(
 ) -> None:  # fmt: skip
     """Trained with a relative path; where the file is gone, the error says what to give."""
     from kb import write_snapshot
-    from parsers.checkpoint import CheckpointError
+    from kopl_base.training.checkpoint import CheckpointError
     from parsers.parser import Parser
     from parsers.training import begin
 

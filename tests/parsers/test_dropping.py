@@ -59,7 +59,7 @@ def test_the_parts_of_a_batch_drop_what_the_whole_drops(
 @pytest.mark.parametrize("masked", ["no", "bool", "float", "causal"])
 def test_attention_drops_by_example(torch: Any, masked: str) -> None:
     """As torch's own attention with the same draws for the whole batch."""
-    from parsers.dropping import RowsOfBatch
+    from kopl_base.training.optimizer import RowsOfBatch
 
     attention = torch.nn.functional.scaled_dot_product_attention
     query, key, value = (torch.randn(6, 2, length, 8) for length in (4, 5, 5))
@@ -83,7 +83,7 @@ def test_attention_drops_by_example(torch: Any, masked: str) -> None:
 
 
 def test_nothing_is_dropped_where_nothing_is_trained(torch: Any) -> None:
-    from parsers.dropping import RowsOfBatch
+    from kopl_base.training.optimizer import RowsOfBatch
 
     ones = torch.ones(3, 4)
     with RowsOfBatch([0, 1, 2], 6):

@@ -25,8 +25,8 @@ from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
 from kopl_cli import main
 from kopl_cli.train import find_config
+from parsers.checkpoint import sources
 from parsers.evaluation.report import PUBLISHED, TABLE_5
-from parsers.history import sources
 from parsers.settings import read_settings
 
 ROWS = ["kqapro-bart-kopl", "kqapro-bart-sparql", "kqapro-rnn-kopl", "kqapro-rnn-sparql"]

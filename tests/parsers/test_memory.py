@@ -14,7 +14,7 @@ Runs = Callable[[str, str], Path]
 
 
 def test_halves_are_tried_until_they_fit(torch: Any) -> None:
-    from parsers.memory import Parts
+    from kopl_base.training.memory import Parts
 
     asked: list[int] = []
 
@@ -38,7 +38,7 @@ def test_halves_are_tried_until_they_fit(torch: Any) -> None:
 
 
 def test_other_errors_are_raised(torch: Any) -> None:
-    from parsers.memory import Parts
+    from kopl_base.training.memory import Parts
 
     def work(things: Sequence[int]) -> list[int]:
         raise RuntimeError("shapes do not fit")

@@ -83,7 +83,8 @@ def test_a_run_without_its_encoder_or_with_another_is_refused(
     """The encoder is known by what it is, not by its name."""
     from safetensors.torch import load_file, save_file
 
-    from parsers.checkpoint import CheckpointError, restore
+    from kopl_base.training.checkpoint import CheckpointError
+    from parsers.checkpoint import restore
     from parsers.models.pointer.pretrained import load_encoder
     from parsers.training import begin
 
@@ -108,7 +109,7 @@ def test_starting_without_the_encoder_of_the_run_says_what_is_left_out(
     encoder: str, torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
     capsys: pytest.CaptureFixture[str], trained: Path,
 ) -> None:  # fmt: skip
-    from parsers.checkpoint import CheckpointError
+    from kopl_base.training.checkpoint import CheckpointError
     from parsers.training import begin, check
 
     run = tmp_path / "run"

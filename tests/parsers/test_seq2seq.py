@@ -206,7 +206,7 @@ def test_a_bound_of_any_length_is_trained_and_predicted_with(
 
 
 def test_a_bound_beyond_the_positions_is_refused(folder: Path, torch: Any) -> None:
-    from parsers.settings import SettingsError
+    from kopl_base.errors import SettingsError
     from parsers.training import check as check_settings
 
     most = json.loads((folder / "config.json").read_text())["max_position_embeddings"]

@@ -13,7 +13,8 @@ from kopl_cli.train import find_config
 
 pytest.importorskip("pydantic", reason="pydantic is not installed (extra 'train')")
 
-from parsers.settings import MODELS, Settings, SettingsError, read_settings
+from kopl_base.errors import SettingsError
+from parsers.settings import MODELS, Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
 

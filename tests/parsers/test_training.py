@@ -51,7 +51,7 @@ def test_the_same_seed_gives_the_same_network(
 def test_a_loss_that_is_no_number_stops(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], settings: Any, tmp_path: Path
 ) -> None:
-    from parsers.optimizing import TrainingError
+    from kopl_base.training.optimizer import TrainingError
     from parsers.training import begin
 
     trainer = begin(tmp_path / "run", settings, small, small_examples, small_examples[:5])
@@ -75,7 +75,7 @@ def test_rates_that_are_far_too_large_stop_the_training(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path, model: str,
     rate: str, message: str,
 ) -> None:  # fmt: skip
-    from parsers.optimizing import TrainingError
+    from kopl_base.training.optimizer import TrainingError
     from parsers.training import begin
 
     rates = [f"learning_rate={rate}", f"new_learning_rate={rate}", "warm_up=0", "epochs=1"]
@@ -93,7 +93,7 @@ def test_gradients_and_weights_that_are_no_numbers_stop_the_training(
     tmp_path: Path, of: str, number: str,
 ) -> None:  # fmt: skip
     """Of one number among all, where the loss is one."""
-    from parsers.optimizing import TrainingError
+    from kopl_base.training.optimizer import TrainingError
     from parsers.training import begin
 
     trainer = begin(tmp_path / "run", settings, small, small_examples, small_examples[:2])
@@ -153,7 +153,7 @@ def test_too_little_memory_says_what_to_lower(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], settings: Any,
     tmp_path: Path, kind: str,
 ) -> None:  # fmt: skip
-    from parsers.optimizing import TrainingError
+    from kopl_base.training.optimizer import TrainingError
     from parsers.training import begin
 
     error = {
@@ -199,7 +199,7 @@ def test_other_errors_are_not_taken_for_too_little_memory(
     ],
 )
 def test_learning_rates(torch: Any, changes: list[str], rates: dict[int, float]) -> None:
-    from parsers.optimizing import rate_at
+    from kopl_base.training.optimizer import rate_at
     from parsers.settings import read_settings
 
     training = read_settings(None, changes).training
@@ -230,17 +230,16 @@ def test_tf32_is_for_the_training_only(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
 ) -> None:
     """No result on a CPU depends on it; what follows the training computes exactly again."""
-    from parsers.training import begin
-    from parsers.world import World
+    from parsers.training import begin, joined
 
     settings = quick("seq2seq", "kopl", "precision=tf32", "epochs=1", "batch=28")
-    world = World.of(settings)
+    group = joined(settings)
     try:
         assert torch.get_float32_matmul_precision() == "high"
-        trainer = begin(tmp_path, settings, small, small_examples, small_examples[:1], world)
+        trainer = begin(tmp_path, settings, small, small_examples, small_examples[:1], group)
         assert trainer.run()
     finally:
-        world.close()
+        group.close()
     assert torch.get_float32_matmul_precision() == "highest"
 
 
@@ -249,7 +248,8 @@ def test_starting_from_another_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     """Other questions and another knowledge base: what has the same name is taken over."""
-    from parsers.checkpoint import CheckpointError, restore_anywhere
+    from kopl_base.training.checkpoint import CheckpointError
+    from parsers.checkpoint import restore_anywhere
     from parsers.training import begin, check
 
     builder = Builder()
@@ -314,7 +314,7 @@ def test_starting_from_a_run_begins_where_it_ended(
 
 def test_history_and_pictures(trained: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra 'plots')")
-    from parsers.history import read_history, read_steps
+    from kopl_base.training.history import read_history, read_steps
     from parsers.plots import write_plots
 
     epochs, steps = read_history(trained), read_steps(trained)
@@ -411,7 +411,7 @@ def test_unconstrained_decoding_needs_training_without_masks(
 
 
 def test_a_run_on_another_knowledge_base_is_refused(trained: Path) -> None:
-    from parsers.checkpoint import CheckpointError
+    from kopl_base.training.checkpoint import CheckpointError
     from parsers.parser import Parser
 
     other = Builder()
@@ -428,8 +428,8 @@ def test_a_model_that_is_too_large_says_what_to_lower(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch, error: Exception,
 ) -> None:  # fmt: skip
+    from kopl_base.training.optimizer import TrainingError
     from parsers.models.pointer.model import PointerModel
-    from parsers.optimizing import TrainingError
     from parsers.training import begin
 
     def full(*arguments: object) -> None:

@@ -19,9 +19,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import embedding_bag, normalize, softplus
 
+from kopl_base.training.optimizer import Scores, dropped
 from parsers.actions import END, SLOTS, Actions
-from parsers.dropping import dropped
-from parsers.models.base import NEVER, Scores, summed_loss
+from parsers.models.base import NEVER, summed_loss
 from parsers.models.pointer.data import SLOT_NUMBERS, PointerBatch, Words
 from parsers.models.pointer.mentions import ITEM_MARKS, ITEM_SLOTS, MARKS, marks_of_slots
 from parsers.settings import PointerSettings

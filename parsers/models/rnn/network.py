@@ -12,8 +12,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from kopl_base.training.optimizer import Batch, Scores, Tensors
 from parsers.languages import MOST_ARGUMENTS
-from parsers.models.base import IGNORED, NEVER, Batch, Scores, Tensors, summed_loss
+from parsers.models.base import IGNORED, NEVER, summed_loss
 from parsers.settings import RnnSettings
 
 EMBEDDING_SPREAD = 0.3

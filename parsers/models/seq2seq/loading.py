@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, SettingsError
 from kopl_base.packages import needs
-from parsers.settings import Seq2SeqSettings, SettingsError
+from parsers.settings import Seq2SeqSettings
 
 # Seconds to wait for the hub before a model that is not on this machine is given up.
 PATIENCE = 5.0

@@ -14,11 +14,12 @@ from torch import Tensor, nn
 from kb import KnowledgeBase
 from kopl.errors import ParseError
 from kopl.example import Example
+from kopl_base.training.memory import fitting
+from kopl_base.training.optimizer import Batch, Scores
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
 from parsers.languages import MARKS, NotWritableError, OutputLanguage, Prediction, language_of
-from parsers.memory import fitting
-from parsers.models.base import IGNORED, Batch, Item, Model, Scores, check_numbers, summed_loss
+from parsers.models.base import IGNORED, Item, Model, check_numbers, summed_loss
 from parsers.models.decoding_constraints import text_constraint
 from parsers.models.seq2seq import loading
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -13,28 +12,33 @@ from typing import Any
 
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.stream import read_text, writing
-from parsers.optimizing import Step
-from parsers.settings import Settings
+from kopl_base.training.optimizer import StepResult
 
 EPOCHS, STEPS, PLANS = "history.jsonl", "steps.jsonl", "schedule.jsonl"
 
 # Steps that one line of `STEPS` is the mean of.
 EVERY = 20
 
-SOURCES = "sources.json"
-
 
 class History:
-    """Writes the history of a run; only the first process does (``main``)."""
+    """Writes the history of a run; only the first process does (``main``).
 
-    def __init__(self, folder: Path, settings: Settings, main: bool = True) -> None:
-        self.folder, self.settings, self.main = folder, settings, main
-        self._steps: list[Step] = []
+    ``tensorboard`` and ``wandb`` (the name of a project, or "") are trackers, ``settings`` what the
+    latter shows of the run. ``draw`` makes pictures in the end, in the folder that it is given.
+    """
+
+    def __init__(
+        self, folder: Path, main: bool = True, *, tensorboard: bool = False, wandb: str = "",
+        settings: Mapping[str, Any] | None = None, draw: Callable[[Path], object] | None = None,
+    ) -> None:  # fmt: skip
+        self.folder, self.main = folder, main
+        self._pictures = draw
+        self._steps: list[StepResult] = []
         self._trackers: list[_Tracker] = []
-        if main and settings.tensorboard:
+        if main and tensorboard:
             self._trackers.append(_tensorboard(folder))
-        if main and settings.wandb:
-            self._trackers.append(_wandb(folder, settings))
+        if main and wandb:
+            self._trackers.append(_wandb(folder, wandb, settings or {}))
 
     def __enter__(self) -> History:
         return self
@@ -44,8 +48,8 @@ class History:
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
         self.flush()
-        if self.main and self.settings.plots:
-            self._draw()
+        if self.main and self._pictures:
+            self._draw(self._pictures)
         for _, close in self._trackers:
             close()
 
@@ -60,7 +64,7 @@ class History:
         _write(self.folder / EPOCHS, kept)
         _write(self.folder / STEPS, [r for r in read_steps(self.folder) if r["step"] <= steps])
 
-    def step(self, number: int, step: Step) -> None:
+    def step(self, number: int, step: StepResult) -> None:
         """Note a step of the optimizer."""
         self._steps.append(step)
         self._number = number
@@ -94,12 +98,10 @@ class History:
         _append(self.folder / EPOCHS, {**record, "step": self._number})
         self._track({f"epoch/{name}": value for name, value in record.items() if name != "epoch"})
 
-    def _draw(self) -> None:
-        from parsers.plots import write_plots
-
+    def _draw(self, draw: Callable[[Path], object]) -> None:
         if (self.folder / EPOCHS).exists():
             try:
-                write_plots(self.folder)
+                draw(self.folder)
             except KoplError as error:
                 print(f"no pictures of the run: {error}", flush=True)
 
@@ -108,9 +110,9 @@ class History:
             log(figures, self._number)
 
 
-def check_trackers(settings: Settings) -> None:
+def check_trackers(tensorboard: bool, wandb: str) -> None:
     """Raise KoplError where the package of a tracker that was asked for is missing."""
-    for wanted, package in ((settings.tensorboard, "tensorboard"), (settings.wandb, "wandb")):
+    for wanted, package in ((tensorboard, "tensorboard"), (wandb, "wandb")):
         if wanted and find_spec(package) is None:
             raise KoplError(f"{package} is set, but not installed: pip install {package}")
 
@@ -193,15 +195,14 @@ def _tensorboard(folder: Path) -> _Tracker:
     return log, writer.close
 
 
-def _wandb(folder: Path, settings: Settings) -> _Tracker:
+def _wandb(folder: Path, project: str, settings: Mapping[str, Any]) -> _Tracker:
     try:
         wandb: Any = import_module("wandb")
     except ImportError:
         raise KoplError("wandb=PROJECT needs the package wandb: pip install wandb") from None
     try:
         run = wandb.init(
-            project=settings.wandb, name=folder.name, dir=str(folder),
-            config=json.loads(settings.to_json()),
+            project=project, name=folder.name, dir=str(folder), config=settings,
         )  # fmt: skip
     except Exception as error:  # its own errors, and those of the network
         raise KoplError(
@@ -209,20 +210,3 @@ def _wandb(folder: Path, settings: Settings) -> _Tracker:
             " WANDB_MODE=offline"
         ) from None
     return (lambda figures, step: run.log(figures, step=step)), run.finish
-
-
-@dataclass(frozen=True)
-class Sources:
-    """Where the questions of each part come from, in words."""
-
-    train: str
-    valid: str
-    test: str
-
-
-def sources(folder: Path) -> Sources:
-    """Where a run's questions come from; of a run that does not say, the names of its own files."""
-    try:
-        return Sources(**json.loads((folder / SOURCES).read_text("utf-8")))
-    except (OSError, ValueError, TypeError):
-        return Sources(*(str(folder / f"{part}.jsonl") for part in ("train", "valid", "test")))

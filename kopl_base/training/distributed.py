@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +20,8 @@ from torch import distributed, nn
 from torch.distributed import PrefixStore, Store  # type: ignore[attr-defined]
 from torch.distributed.rendezvous import rendezvous
 
-from parsers.settings import Settings, SettingsError, check_device
+from kopl_base.errors import SettingsError
+from kopl_base.training import check_device
 
 Thing = TypeVar("Thing")
 
@@ -30,7 +30,7 @@ PATIENCE = 0.2
 
 
 @dataclass(frozen=True)
-class World:
+class Distributed:
     """This process among the others: its rank, how many they are, its device, its precision."""
 
     device: torch.device
@@ -40,32 +40,33 @@ class World:
     store: Store | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def of(cls, settings: Settings, timeout: timedelta | None = None) -> World:
-        """The world that a launcher announced, joined; raises SettingsError for a device that
-        is not there.
+    def of(
+        cls, device: str = "auto", precision: str = "float32", timeout: timedelta | None = None
+    ) -> Distributed:
+        """The processes that a launcher announced, joined.
 
         ``timeout`` is how long processes wait for one another within a step (None: torch's).
+        Raises SettingsError for a device that is not there.
         """
         size = int(os.environ.get("WORLD_SIZE", "1"))
         rank, local = int(os.environ.get("RANK", "0")), int(os.environ.get("LOCAL_RANK", "0"))
-        device = device_of(settings.device, local)
-        precision = settings.training.precision
+        place = device_of(device, local)
         if precision == "tf32":
             torch.set_float32_matmul_precision("high")
         if size == 1:
-            return cls(device, precision=precision)
-        if device.type == "cuda":
-            torch.cuda.set_device(device)
+            return cls(place, precision=precision)
+        if place.type == "cuda":
+            torch.cuda.set_device(place)
         store, rank, size = next(rendezvous("env://"))
         if not distributed.is_initialized():
             distributed.init_process_group(
-                "nccl" if device.type == "cuda" else "gloo",
+                "nccl" if place.type == "cuda" else "gloo",
                 timeout=timeout,
                 store=PrefixStore("group", store),
                 rank=rank,
                 world_size=size,
             )
-        return cls(device, rank, size, precision, PrefixStore("first", store))
+        return cls(place, rank, size, precision, PrefixStore("first", store))
 
     def close(self) -> None:
         """Leave the others, at the end, and compute exactly again."""
@@ -73,6 +74,15 @@ class World:
             torch.set_float32_matmul_precision("highest")
         if self.size > 1 and distributed.is_initialized():
             distributed.destroy_process_group()
+
+    def seed(self, seed: int) -> None:
+        """Make what follows depend on the seed alone."""
+        torch.manual_seed(seed)
+        if self.device.type == "cpu":
+            # Sums in a fixed order: without it, two threads give another network on every run.
+            torch.use_deterministic_algorithms(True)
+            # Nothing reads memory before it is written, so that need not be filled.
+            torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
 
     @property
     def main(self) -> bool:
@@ -171,10 +181,3 @@ def device_of(name: str, local: int = 0) -> torch.device:
         if device.index >= torch.cuda.device_count():
             raise SettingsError(f"there is no device {device}; lower the number of processes")
     return device
-
-
-def wrapped(text: str) -> str:
-    """What is to be told, in lines of 80 columns; paths and other long words stay whole."""
-    return textwrap.fill(
-        text, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
-    )

@@ -1,4 +1,4 @@
-"""How long a command may take: a clock of the work done, the questions and steps that fit.
+"""How long a training may take: a clock of the work done, and the steps that fit.
 
 Time is that of the processor where the work is done on one, so that a busy machine does not shorten
 a training; on another device it is the wall's.
@@ -9,21 +9,16 @@ from __future__ import annotations
 import os
 import time
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import torch
 
-# Of the time, the most that making questions takes, the most that is kept for scoring, and the
-# least that scoring gets.
-MAKING, SCORING, LEAST_SCORING = 0.4, 0.25, 0.1
+# Of the time, the most that is kept for what follows the training.
+SCORING = 0.25
 # What is over sooner, in seconds, is not told before.
 TOLD = 10.0
-# A question of ``kopl ask``, a search of some beams that are run, takes as long as so many of a
-# greedy search; questions that are scored or calibrated on at least, where there are so many.
-ASKING_COST, LEAST = 20, 20
 # Steps after which a plan is made anew, and the share of the minutes that is used before the first.
 EVERY = 16
 BEGIN = 0.05
@@ -79,55 +74,6 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return max(1, len(os.sched_getaffinity(0)))
     return os.cpu_count() or 1
-
-
-class Making:
-    """How many questions are made, ``count`` or as many as fit into ``share`` seconds of work.
-
-    The share is of ``limit`` seconds for all; no limit where both are 0. ``say`` is told what
-    making will take, and where fewer are made. They are made in blocks of so many questions.
-    ``wall`` gives the time that passes meanwhile.
-    """
-
-    def __init__(
-        self, count: int, block: int, workers: int, limit: float, share: float,
-        say: Callable[[str], None], wall: Callable[[], float] = time.monotonic,
-    ) -> None:  # fmt: skip
-        self.count, self._all, self._block, self._workers = count, count, block, workers
-        self._limit, self._share, self._say, self._wall = limit, share, say, wall
-        self._begin = wall()
-        self._blocks, self._worked, self._prepared = 0, 0.0, 0.0
-        self._told = False
-
-    def __call__(self, kept: int, seconds: float, prepared: float) -> int:
-        """The number, after a block of so many seconds of work, its worker prepared in others."""
-        self._blocks += 1
-        self._worked += seconds / self._workers
-        self._prepared = max(self._prepared, prepared)
-        used = self._prepared + self._worked
-        if kept == 0 or (self._blocks < min(2, self._workers) and used < self._share / 2):
-            return self.count
-        each = self._worked / kept
-        whole = used + (self.count - kept) * each
-        tolerance = 1 + (DOUBT if self.count < self._all else TOLERANCE)
-        if self._limit and whole > tolerance * self._share and kept < self.count:
-            fits = kept + int((self._share - used) / each) if each else self.count
-            fewer = max(kept, min(self._block, self.count), fits // self._block * self._block)
-            if fewer < self.count:
-                self.count = fewer
-                minutes = (used + (self._all - kept) * each) / 60
-                self._say(
-                    f"making {fewer:,} of {self._all:,} questions, as all would take"
-                    f" {minutes:.1f} of training.minutes ({self._limit / 60:g})"
-                )
-        if not self._told and self._blocks >= min(2, self._workers):
-            self._told = True
-            # Where others use the machine, too, the time passes more quickly than the work.
-            slower = max(1.0, (self._wall() - self._begin) / used) if used else 1.0
-            left = (self.count - kept) * each * slower
-            if left >= TOLD:
-                self._say(f"making {self.count:,} questions: about {left:.0f} s more")
-        return self.count
 
 
 class Pace:
@@ -187,40 +133,13 @@ class Work:
         return max(0, min(self.steps, fits))
 
 
-@dataclass(frozen=True)
-class Scoring:
-    """What follows a training: test questions, and those that temperatures are fitted on.
+def duration(seconds: float) -> str:
+    """Some seconds in words, as exact as an estimate is.
 
-    ``tested`` and ``fitted`` are predicted once for each of the ``decodings``, ``asking`` by what
-    ``kopl ask`` does.
+    >>> duration(42), duration(1800), duration(9000)
+    ('about 42 s', 'about 30 minutes', 'about 2.5 hours')
     """
-
-    tested: int
-    fitted: int
-    asking: int
-    decodings: int = 1
-
-    @property
-    def cost(self) -> int:
-        """All of it, as so many questions of a greedy search."""
-        return self.decodings * (self.tested + self.fitted) + ASKING_COST * self.asking
-
-    def within(self, seconds: float, question: float) -> Scoring:
-        """As much of it as fits into so many seconds, ``question`` of them each (0: not known).
-
-        Of each part some questions stay in any case.
-        """
-        if self.cost * question <= seconds * (1 + DOUBT):
-            return self
-        searches = self.decodings * (self.tested + self.fitted)
-        fits = seconds / question
-        asking = _between(LEAST, (fits - searches) / ASKING_COST, self.asking)
-        share = (fits - ASKING_COST * asking) / max(1, searches)
-        return Scoring(
-            _between(LEAST, share * self.tested, self.tested),
-            _between(LEAST, share * self.fitted, self.fitted), asking, self.decodings,
-        )  # fmt: skip
-
-
-def _between(least: int, wanted: float, most: int) -> int:
-    return min(most, max(least, int(wanted)))
+    if seconds < 100:
+        return f"about {seconds:.0f} s"
+    hours = seconds / 3600
+    return f"about {seconds / 60:.0f} minutes" if hours < 2 else f"about {hours:.1f} hours"

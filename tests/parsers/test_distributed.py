@@ -91,22 +91,21 @@ def test_the_others_wait_for_the_first_however_long_it_takes(torch: Any) -> None
 import sys, time
 from datetime import timedelta
 from kopl_base.errors import KoplError
-from parsers.settings import Settings
-from parsers.world import World
+from kopl_base.training.distributed import Distributed
 
 def fail():
     time.sleep(1.5)
     raise KoplError("no questions")
 
-world = World.of(Settings(device="cpu"), timedelta(seconds=1))
-made = world.first(lambda: time.sleep(2.5) or 7)
-again = world.first(lambda: 8)
+group = Distributed.of("cpu", timeout=timedelta(seconds=1))
+made = group.first(lambda: time.sleep(2.5) or 7)
+again = group.first(lambda: 8)
 try:
-    world.first(fail)
+    group.first(fail)
 except KoplError as error:
     assert "no questions" in str(error)
-    world.say(f"{made} {again} {world.totals(world.rank + 1)}")
-world.close()
+    group.say(f"{made} {again} {group.totals(group.rank + 1)}")
+group.close()
 """
     assert launched(2, "-c", code) == "7 8 [3.0]\n"
 
@@ -115,7 +114,7 @@ world.close()
     ("device", "message"), [("cuda", "there is none here"), ("toaster", "must be auto, cpu")]
 )
 def test_devices_that_are_not_there(torch: Any, device: str, message: str) -> None:
-    from parsers.world import device_of
+    from kopl_base.training.distributed import device_of
 
     if device == "cuda" and torch.cuda.is_available():
         pytest.skip("there is a CUDA device")
