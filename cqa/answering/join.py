@@ -342,7 +342,7 @@ class _Join:
             columns = {variable: np.empty(0, np.int64) for variable in kept}
             numbers = None if first.numbers is None else first.numbers[:0]
             return Matches(first.owners[:0], columns, None, numbers)
-        check_rows(sum(map(len, filled)), self._block.several)
+        check_held(sum(map(len, filled)), self._block.several)
         return summed(
             self._algebra,
             concatenated(
@@ -390,7 +390,7 @@ def concatenated(algebra: Algebra, parts: Sequence[Matches]) -> Matches:
     return Matches(np.concatenate([part.owners for part in parts]), columns, values, numbers)
 
 
-def check_rows(count: int, several: bool) -> None:
+def check_held(count: int, several: bool) -> None:
     """Raise QueryError for more rows than can be held; TooManyRowsError of several queries."""
     if count > MAX_ROWS:
         if several:

@@ -30,6 +30,14 @@ class TooManyRowsError(Exception):
     """A step would make more rows than a block has; there are queries to part."""
 
 
+def check_rows(total: int, several: bool) -> None:
+    """Raise QueryError for more rows than a step may make, TooManyRowsError of several queries."""
+    if total > BLOCK and several:
+        raise TooManyRowsError
+    if total > MAX_ROWS:
+        raise QueryError(f"a query has {total} matches to hold at once; bind more of it")
+
+
 @dataclass(slots=True)
 class GivenRows:
     """Rows of keys, a column for each of some variables, to which a search is confined.
@@ -112,10 +120,7 @@ class Search:
 
     def check(self, total: int) -> None:
         """Raise for so many rows: TooManyRowsError where queries can be parted."""
-        if total > BLOCK and self.block.several:
-            raise TooManyRowsError
-        if total > MAX_ROWS:
-            raise QueryError(f"a query has {total} matches to hold at once; bind more of it")
+        check_rows(total, self.block.several)
 
     # --- filters ----------------------------------------------------------------------------------
 
@@ -313,12 +318,12 @@ class Search:
         if any_positive(edges):
             if not near or leaf not in self.domains:
                 return False
-            limit = self._least(self.domains[leaf], edges) // 4
+            limit: float = self._least(self.domains[leaf], edges) // 4
         elif not near:
             self.first(target)  # only a candidate can lack a link
             return True
         else:
-            limit = MAX_ROWS
+            limit = float("inf")
         cost, other = min(
             ((self._least(self.domains[o], self.edges[o][target]), o) for o in near),
             key=lambda found: found[0],

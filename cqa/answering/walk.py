@@ -14,9 +14,9 @@ import numpy as np
 
 from cqa.answering.block import Many, One, QueryBlock
 from cqa.answering.factor import Algebra, Factor, Keys, run_starts
-from cqa.answering.join import Matches, check_rows, concatenated, confined, join, summed
+from cqa.answering.join import Matches, check_held, concatenated, confined, join, summed
 from cqa.answering.pattern import Pattern, Patterns
-from cqa.answering.search import GivenRows, Search, TooManyRowsError
+from cqa.answering.search import GivenRows, Search, TooManyRowsError, check_rows
 from cqa.answering.semiring import BOOLEAN
 from cqa.answering.template import without_repeats
 from cqa.graphs.links import Links, Places
@@ -81,7 +81,7 @@ class Walk:
         filled = [part for part in parts if len(part)]
         if not filled:
             return parts[0]
-        check_rows(sum(map(len, filled)), self._block.several)
+        check_held(sum(map(len, filled)), self._block.several)
         return summed(self._algebra, concatenated(self._algebra, filled), self._block)
 
     def matched(self, plan: Patterns, given: GivenRows) -> Factor:
@@ -139,8 +139,10 @@ class Walk:
 
     def _star(self, pattern: Pattern, variable: int, queries: Places) -> Keys:
         """What is in the rows of some constants and not in others: no search is needed."""
-        block = self._block
-        keys = block.candidates(pattern.rows[variable], queries)
+        block, rows = self._block, pattern.rows[variable]
+        if block.several:
+            check_rows(min(block.row_sizes(*row, queries) for row in rows), several=True)
+        keys = block.candidates(rows, queries)
         for constant, edge in pattern.barred.get(variable, ()):
             if len(keys):
                 keys = keys.compress(~block.among_row(constant, edge, keys))
