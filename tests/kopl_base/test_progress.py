@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import io
 from itertools import pairwise
 
 import pytest
+from rich.console import Console
 
 from kopl_base.progress import Progress, TimeLeft, about
 
@@ -106,3 +108,20 @@ def test_nothing_is_told_of_work_without_an_advice(caplog: pytest.LogCaptureFixt
 )
 def test_a_time_in_words(seconds: float, text: str) -> None:
     assert about(seconds) == text
+
+
+def test_a_bar_shows_what_else_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In place of the percentage; of a training, its loss."""
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    monkeypatch.setattr("kopl_base.progress.PATIENCE", 0.0)
+    for noted in (True, False):
+        with Progress("epoch 1/2", 10, shown=True, noted=noted) as progress:
+            progress.reach(5, "loss 0.500")
+            screen = Console(file=io.StringIO(), width=100)
+            assert progress._bar is not None
+            screen.print(progress._bar.drawn.get_renderable())
+        shown = screen.file.getvalue()  # type: ignore[attr-defined]
+        assert shown.startswith("epoch 1/2") and ("loss 0.500" in shown, "50%" in shown) == (
+            noted,
+            not noted,
+        )
