@@ -112,9 +112,7 @@ def write_folder(
     which would be read as parts of this set.
     """
     target = Path(os.path.realpath(target))
-    named = {
-        HUB_NAMES.get(part, part) if form == "parquet" else part: part for part in parts
-    }  # fmt: skip
+    named = {HUB_NAMES.get(part, part) if form == "parquet" else part: part for part in parts}
     files = {part: _file_of(name, form) for name, part in named.items()}
     check_folder(target, files.values())
     if form == "parquet":
@@ -228,8 +226,11 @@ def write_kqapro(path: Path | str, examples: Iterable[Example], *, bare: bool = 
     if without:
         log.warning(
             "%s: %d of %d questions have no choices with their answer; KQA Pro's published"
-            " preprocessing needs them", Path(path).name, without, count,
-        )  # fmt: skip
+            " preprocessing needs them",
+            Path(path).name,
+            without,
+            count,
+        )
     return count
 
 

@@ -108,9 +108,12 @@ class BlockMaker:
     """
 
     def __init__(
-        self, plan: Plan, kb: KnowledgeBase, sources: Sources | None = None,
+        self,
+        plan: Plan,
+        kb: KnowledgeBase,
+        sources: Sources | None = None,
         began: float | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         began = time.process_time() if began is None else began
         grammar, lexicon = (sources or Sources.of(plan)).opened(plan, kb)
         self.plan = plan

@@ -159,9 +159,12 @@ def write_card(
     ``licence`` is a name that the hub knows, such as "cc-by-4.0"; without it none is stated.
     """
     top = header(
-        splits, sum(split.rows for split in splits.values()), licence=licence,
-        language=["en"], task_categories=["question-answering"],
-    )  # fmt: skip
+        splits,
+        sum(split.rows for split in splits.values()),
+        licence=licence,
+        language=["en"],
+        task_categories=["question-answering"],
+    )
     text = CARD.format(
         header="\n".join([*top, *dataset_info(splits, schema())]),
         counts="\n".join(f"| {name} | {split.rows} |" for name, split in splits.items()),

@@ -155,8 +155,7 @@ class Progress:
         left = self.left
         if self._advice is None or left is None or left <= LONG:
             return
-        log.warning("%s will take about %s at this pace; %s", self.title, about(left),
-                    self._advice)  # fmt: skip
+        log.warning("%s will take about %s at this pace; %s", self.title, about(left), self._advice)
         self._advice = None
 
 

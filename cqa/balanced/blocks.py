@@ -77,9 +77,14 @@ class Maker:
     """Makes candidates of one type."""
 
     def __init__(
-        self, shape: Grounded, graph: Graph, drawing: Drawing, hardness: Hardness, split: str,
+        self,
+        shape: Grounded,
+        graph: Graph,
+        drawing: Drawing,
+        hardness: Hardness,
+        split: str,
         most: int,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.template = template_of(shape)
         self._query = self.template.query
         self._drawing, self._hardness, self._most = drawing, hardness, most

@@ -53,9 +53,8 @@ class Filling:
     def open(self) -> list[str]:
         """The categories that want more pairs and still find some."""
         return [
-            name for name in self.categories
-            if self._room[name] and self._barren[name] < PATIENCE
-        ]  # fmt: skip
+            name for name in self.categories if self._room[name] and self._barren[name] < PATIENCE
+        ]
 
     @property
     def total(self) -> int:

@@ -127,9 +127,11 @@ def _write_card(folder: Path, origin: Mapping[str, object] | None) -> None:
         counts.append(f"| {split} | {rows} | {len(types)} | {easy} | {hard} |")
         total += rows
     top = header(
-        splits, total, task_categories=["question-answering", "graph-ml"],
+        splits,
+        total,
+        task_categories=["question-answering", "graph-ml"],
         tags=["complex-query-answering", "knowledge-graph"],
-    )  # fmt: skip
+    )
     with writing(folder / "README.md") as file:
         file.write(
             CARD.format(

@@ -213,8 +213,9 @@ def _samples(path: Path) -> Iterator[Sample]:
             except KoplError as error:
                 raise ReadError(
                     f"{error}; remove it and {path.name}.json to begin anew",
-                    place=f"line {number}", source=str(path),
-                ) from None  # fmt: skip
+                    place=f"line {number}",
+                    source=str(path),
+                ) from None
 
 
 def _about(plan: Plan, graph: Graph) -> dict[str, object]:

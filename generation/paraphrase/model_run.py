@@ -105,8 +105,9 @@ def run(
     if job.failures:
         log.warning(
             "%d replies could not be had (%s); --resume asks for them again",
-            len(job.failures), next(iter(job.failures.values())),
-        )  # fmt: skip
+            len(job.failures),
+            next(iter(job.failures.values())),
+        )
     else:
         job.discard()
     return report
