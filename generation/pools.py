@@ -40,7 +40,7 @@ class Pools:
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
-        self.relations: list[int] = np.unique(kb.relational.predicate).tolist()
+        self.relations = list(kb.relational.by_predicate())
         # The concepts that have instances, by themselves or by others of their name.
         names = np.asarray(kb.arrays["node_name"])
         concepts = np.arange(kb.entity_count, kb.node_count)
@@ -104,9 +104,7 @@ class Pools:
     def _relations_with(self, qualified: Qualified) -> list[int]:
         """The relations that have facts with such a qualifier."""
         table = self.kb.relational
-        facts = self.sets_with(qualified)[table.qualifiers]
-        found: list[int] = np.unique(table.predicate[facts]).tolist()
-        return found
+        return _numbers(table.predicate[self.sets_with(qualified)[table.qualifiers]])
 
     def _relation_facts(self, relation: int, qualified: Qualified | None) -> list[int]:
         """The facts of a relation; only those with such a qualifier when asked."""
@@ -123,8 +121,7 @@ class Pools:
         facts = self._facts_of_form[form]
         if qualified:
             facts = facts & self.sets_with(qualified)[table.qualifiers]
-        found: list[int] = np.unique(table.predicate[facts]).tolist()
-        return found
+        return _numbers(table.predicate[facts])
 
     def _key_facts(self, key: int, form: Form, qualified: Qualified | None) -> list[int]:
         """The facts of a key whose values are of a type."""
@@ -168,6 +165,12 @@ def _grouped(facts: Ids, groups: Ids) -> dict[int, list[int]]:
     for fact, group in zip(facts.tolist(), groups[facts].tolist(), strict=True):
         found.setdefault(group, []).append(fact)
     return dict(sorted(found.items()))
+
+
+def _numbers(column: Ids) -> list[int]:
+    """The different numbers of a column, which are small; faster than sorting it."""
+    found: list[int] = np.flatnonzero(np.bincount(column)).tolist()
+    return found
 
 
 def _instances(kb: KnowledgeBase, names: Sequence[str]) -> frozenset[int]:

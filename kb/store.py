@@ -129,7 +129,7 @@ class KnowledgeBase:
     @cached_property
     def attribute_keys(self) -> list[str]:
         """The keys that literal facts have."""
-        return [self.keys[number] for number in np.unique(self.literals.predicate).tolist()]
+        return [self.keys[number] for number in self.literals.by_predicate()]
 
     @cached_property
     def qualifier_keys(self) -> list[str]:
