@@ -119,7 +119,7 @@ def _comparison(words: english.Comparison) -> str:
 
 
 _PLAIN = re.compile(r"[^\W\d_](?:[\w ./()'–-]*[\w.)/'])?")
-_FLOW = re.compile(r"[^\W\d_][\w ./'-]*")
+_FLOW = re.compile(r"[^\W\d_](?:[\w ./'-]*[\w./'-])?")
 _WORDS_OF_YAML = frozenset(("true", "false", "yes", "no", "on", "off", "null", "y", "n"))
 
 

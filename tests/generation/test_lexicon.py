@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from generation.lexicon import (
@@ -288,6 +288,7 @@ def test_a_draft_says_what_would_be_said_without_it(
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), flow=st.booleans())
+@example(text="A ", flow=True)
 def test_every_text_is_read_back(text: str, flow: bool) -> None:
     import yaml  # type: ignore[import-untyped]
 
