@@ -76,7 +76,7 @@ class Assembler:
 
     def define(self, id: str, kind: int, name: str, links: Iterable[str], place: str) -> int:
         """Define an entity or concept; returns its provisional number, or -1 when refused."""
-        number = self._node(id)
+        number = self.node(id)
         if known := self._kinds[number]:
             what = "an entity and a concept" if known != kind else "defined twice"
             self.problems.error("duplicate-id", place, f"the id {id!r} is {what}")
@@ -91,7 +91,7 @@ class Assembler:
         self._defined.append(number)
         for link in links:
             self._links_from.append(number)
-            self._links_to.append(self._node(link))
+            self._links_to.append(self.node(link))
         return number
 
     def literal(self, entity: int, key: str, value: RawValue, qualifiers: RawQualifiers) -> None:
@@ -105,7 +105,7 @@ class Assembler:
         """Add a relational fact as it stands at its owner: forward, the owner is the head."""
         node = self._nodes.get(other)
         if node is None:
-            node = self._node(other)
+            node = self.node(other)
         text, set_ = self._text(relation), self._qualifiers(qualifiers) if qualifiers else 0
         if forward:
             self._relation.fromlist([owner, text, node, set_])
@@ -114,17 +114,14 @@ class Assembler:
             self._relation.fromlist([node, text, owner, set_])
             self._recorded_at.append(TAIL)
 
-    def _node(self, id: str) -> int:
+    def node(self, id: str) -> int:
+        """The provisional number of an id (new or known)."""
         number = self._nodes.get(id)
         if number is None:
             number = self._nodes[id] = len(self._nodes)
             self._kinds.append(UNDEFINED)
             self._names.append(-1)
         return number
-
-    def node(self, id: str) -> int:
-        """The provisional number of an id (new or known)."""
-        return self._node(id)
 
     def kind(self, id: str) -> int:
         """UNDEFINED, ENTITY or CONCEPT."""
