@@ -10,8 +10,9 @@ import struct
 import sys
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
+import numpy as np
 import pytest
 
 from kb import (
@@ -28,7 +29,7 @@ from kb import (
     write_lines,
     write_snapshot,
 )
-from kb.columns import by_name
+from kb.columns import Columns, by_name
 from kb.snapshot import VERSION, Source, is_snapshot, read_header
 from tests.kb.strategies import clean_kb, document_of
 from tests.reference.random_kb import random_kb
@@ -102,6 +103,20 @@ def test_columns_cannot_be_written(tmp_path: Path, tiny: KnowledgeBase) -> None:
     write_snapshot(tiny, tmp_path / "kb.kopl")
     for knowledge in (tiny, read_snapshot(tmp_path / "kb.kopl")):
         assert not any(column.flags.writeable for column in by_name(knowledge.arrays).values())
+
+
+def test_columns_are_declared_with_their_types(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = clean_kb(1)
+    found = by_name(from_kqapro(document).arrays)
+    # The other form of the hierarchy, that of many pairs.
+    monkeypatch.setattr("kb.hierarchy.FREE", -1)
+    monkeypatch.setattr("kb.hierarchy.WRITTEN_OUT", 0)
+    found |= by_name(from_kqapro(document).arrays)
+    declared = {
+        name: np.dtype(get_args(get_args(array)[1])[0])
+        for name, array in get_type_hints(Columns).items()
+    }
+    assert {name: column.dtype for name, column in found.items()} == declared
 
 
 @pytest.mark.parametrize("name", ["kb.kopl", "kb.json", "kb.gz", "kb.xz"])
