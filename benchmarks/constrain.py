@@ -1,6 +1,6 @@
 """What constrained decoding costs for each token, and llguidance beside it.
 
-    python benchmarks/constrain.py [--kb KB] [--questions N] [--vocabulary N] [--json OUT]
+    python -m benchmarks.constrain [--kb KB] [--questions N] [--vocabulary N] [--json OUT]
 
 Generates questions over the knowledge base (world: 17,236 names of entities), makes a vocabulary
 of byte-level pieces, and follows every program and query token by token: "cold" with a new

@@ -443,3 +443,9 @@ def outcome(draft: Draft | ParseError) -> Call | ParseError:
     except ParseError as error:  # of a free draft
         return error
     return ended.program()
+
+
+def said(draft: Draft | ParseError) -> object:
+    """What makes drafts one that are to end: a program may be copied from several places."""
+    program = outcome(draft)
+    return program if isinstance(program, Call) else str(program)

@@ -25,7 +25,7 @@ from kopl.sparql.errors import NotInKoplError, QueryReadError, SparqlError
 from kopl.sparql.from_kopl import Style, translate
 from kopl.sparql.reader import read
 from kopl.sparql.to_kopl import from_sparql
-from kopl.text import read_serialised, write_nested, write_serialised
+from kopl.text import read_serialised, write_serialised
 from kopl_base.errors import KoplError, counted
 from parsers.settings import Settings
 
@@ -126,7 +126,7 @@ class KoplLanguage(OutputLanguage):
 
     def of_program(self, program: Call, log_probability: float = 0.0) -> Prediction:
         """The prediction of a program; one that does not type holds the reason when it is run."""
-        return Prediction(write_nested(program), log_probability, program)
+        return Prediction(str(program), log_probability, program)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,8 @@ class Parser:
         # Whether it is used on another knowledge base than that of its training.
         self.is_moved = model.kb.fingerprint != description.fingerprint
         self.settings, self.kb = model.settings, model.kb
-        self._temperatures: dict[str, Temperature | None] = {}
+        # By whether decoding is constrained, and whether it is guided.
+        self._temperatures: dict[tuple[bool, bool], Temperature | None] = {}
 
     @classmethod
     def load(
@@ -112,12 +113,9 @@ class Parser:
         """
         if self.folder is None:
             return None
-        for kind in (decoding.kind, replace(decoding, guided=not decoding.guided).kind):
-            if kind not in self._temperatures:
-                self._temperatures[kind] = read_temperature(self.folder, kind)
-            if (found := self._temperatures[kind]) is not None:
-                return found
-        return None
+        kinds = decoding.kind, replace(decoding, guided=not decoding.guided).kind
+        found = (read_temperature(self.folder, kind) for kind in kinds)
+        return next((one for one in found if one is not None), None)
 
     def ask(
         self, question: str, *, top: int = 1, trace: bool = False, constrained: bool = True,
@@ -137,16 +135,19 @@ class Parser:
             raise KoplError(reason)
         if top < 1 or beams < 1:
             raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
-        decoding = Decoding(max(beams, top), constrained, guided)
+        beams = max(beams, top)
         [predictions] = self.model.predict(
-            [question], beams=decoding.beams, constrained=constrained, guided=guided
+            [question], beams=beams, constrained=constrained, guided=guided
         )
         # What choosing by execution found out need not be found out again, but for a trace.
         known: list[tuple[Prediction, object]] = [(one, None) for one in predictions]
         if guided:
             judged = by_execution(plausible(predictions), self.model.language.run)
             known = [(one.prediction, None if trace else one.result) for one in judged.kept]
-        temperature = self.temperature(decoding)
+        kind = constrained, guided
+        if kind not in self._temperatures:
+            self._temperatures[kind] = self.temperature(Decoding(beams, constrained, guided))
+        temperature = self._temperatures[kind]
         answers = []
         for prediction, result in known[:top]:
             try:

@@ -216,6 +216,11 @@ class Vocabulary:
         """The number of a word."""
         return self._numbers.get(word.lower(), 1)
 
+    def numbers(self, words: Iterable[str]) -> list[int]:
+        """The numbers of some words."""
+        known = self._numbers
+        return [known.get(word.lower(), 1) for word in words]
+
 
 PIECES = 4096
 MOST_PIECES = 12

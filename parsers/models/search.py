@@ -56,19 +56,20 @@ def search(
     width: int,
     longest: int,
     constraints: Sequence[DecodingConstraint | None],
-    said: Callable[[Hypothesis], object] = lambda path: path.tokens,
+    said: Callable[[Any], object] | None = None,
 ) -> list[list[Hypothesis]]:
     """For each question the best sequences that a beam of ``width`` finds, the best first.
 
     ``hidden`` has one row for each question. A sequence ends with the token ``end`` or at the
     length ``longest``, or where its constraint allows nothing or raises a ParseError. Of sequences
-    with which the same is ``said`` the most probable counts. Probabilities are among the tokens
-    that the question's constraint allows. Raises NotFiniteError for scores that are no numbers.
+    that end in states by which the same is ``said`` the most probable counts. Probabilities are
+    among the tokens that the question's constraint allows. Raises NotFiniteError for scores that
+    are no numbers.
     """
     found: list[dict[object, Hypothesis]] = [{} for _ in constraints]
 
     def finish(n: int, path: Hypothesis) -> None:
-        what = said(path)
+        what = path.tokens if said is None else said(path.state)
         if what not in found[n] or found[n][what].log_probability < path.log_probability:
             found[n][what] = path
 

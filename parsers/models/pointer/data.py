@@ -90,8 +90,8 @@ class Words(Tensors):
             vectors = np.zeros((count, longest, questions[0].vectors.shape[1]), np.float32)
         for row, asked in enumerate(questions):
             own = asked.question.words
+            words[row, : len(own)] = vocabulary.numbers(own)
             for at, word in enumerate(own):
-                words[row, at] = vocabulary.number(word)
                 found = pieces(word)
                 parts[row, at, : len(found)] = found
                 shapes[row, at] = shape(word)

@@ -16,7 +16,7 @@ from kopl.example import Example
 from kopl.functions import FUNCTIONS
 from kopl.program import Call
 from kopl_base.progress import Progress
-from parsers.actions import KNOWN, Actions, Draft, Drafting, FreeDraft, Ids, outcome
+from parsers.actions import KNOWN, Actions, Draft, Drafting, FreeDraft, Ids, outcome, said
 from parsers.constrain.rerank import PartialRuns
 from parsers.languages import Prediction
 from parsers.linking import Linker
@@ -261,7 +261,7 @@ class Decoder:
                 )
                 for asked in questions
             ],
-            said=_said,
+            said=said,
         )
         return [[_written(one) for one in of_question] for of_question in found]
 
@@ -290,12 +290,6 @@ def _written(found: Hypothesis) -> Written:
     if isinstance(program, Call):
         return Written(found.log_probability, program)
     return Written(found.log_probability, None, program)
-
-
-def _said(found: Hypothesis) -> object:
-    """What makes two programs one: a program may be written with spans at other places."""
-    program = outcome(found.state)
-    return program if isinstance(program, Call) else str(program)
 
 
 def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written]:

@@ -256,7 +256,7 @@ class RnnModel(Model):
         return self.decoded(self.network.encode(words.to(self.device)), beams, constrained)
 
     def _words(self, question: str) -> list[int]:
-        return [self.vocabulary.number(word) for word in Question.of(question).words]
+        return self.vocabulary.numbers(Question.of(question).words)
 
     def _searched(
         self, read: Read, beams: int, longest: int, constraint: DecodingConstraint | None
