@@ -222,10 +222,15 @@ class Maker:
         random = source.random = Random(f"{seed}/{number}")
         judge = Judge(self.kb, clauses=self.options.clauses, reasons=self.reasons)
         balance = Balance(
-            self.grammar, random, levels=self.options.levels, size=SIZE,
+            self.grammar,
+            random,
+            levels=self.options.levels,
+            size=SIZE,
             shares={**SHARES, **dict(self.options.shares)},
-            short=self.options.short, zero=self.options.zero, least=self.options.least,
-        )  # fmt: skip
+            short=self.options.short,
+            zero=self.options.zero,
+            least=self.options.least,
+        )
         for place in range(SIZE):
             source.operators = balance.operators()
             for order in balance.orders():
@@ -264,14 +269,19 @@ class Maker:
             program = derivation.program
             choices = self._choices.draw(program, found.answer, found.dropped, judge.denote, random)
             example = Example(
-                question, program, found.answer, choices, id=id, type=rule.strategy,
+                question,
+                program,
+                found.answer,
+                choices,
+                id=id,
+                type=rule.strategy,
                 canonical=canonical,
                 extra={
                     "strategies": list(locating(program)),
                     "skills": list(skills(program)),
                     "hops": hops(program),
                 },
-            )  # fmt: skip
+            )
             compare = random.random() < self.options.verify
             if not self.options.sparql:
                 return example

@@ -58,8 +58,8 @@ class _Speaker:
         texts = node.rule.texts
         wordings = list(texts.get(form, ()))
         if self.random is None:
-            wordings = [*texts.get(CANONICAL if form == ONE else f"{CANONICAL} {form}", ()),
-                        *wordings]  # fmt: skip
+            canonical = CANONICAL if form == ONE else f"{CANONICAL} {form}"
+            wordings = [*texts.get(canonical, ()), *wordings]
         while wordings:
             text = wordings.pop(self.random.randrange(len(wordings)) if self.random else 0)
             before = len(self.singular)

@@ -22,8 +22,11 @@ def write_plots(statistics: Statistics, folder: Path | str) -> list[Path]:
     """
     new_figure = figure_class()
     drawn: dict[str, Callable[[Statistics, Any], None]] = {
-        "hops": _hops, "lengths": _lengths, "types": _types, "answers": _answers,
-    }  # fmt: skip
+        "hops": _hops,
+        "lengths": _lengths,
+        "types": _types,
+        "answers": _answers,
+    }
     written = []
     for name, draw in drawn.items():
         figure = new_figure(figsize=SIZE, layout="constrained")

@@ -29,9 +29,14 @@ _COUNTED = re.compile(
 )
 # What takes a described thing as it takes a named one; others word names in other ways.
 _HOSTS = (
-    "Relate", "QueryAttr", "QueryAttrUnderCondition", "QueryAttrQualifier", "QueryRelation",
-    "QueryRelationQualifier", "SelectBetween",
-)  # fmt: skip
+    "Relate",
+    "QueryAttr",
+    "QueryAttrUnderCondition",
+    "QueryAttrQualifier",
+    "QueryRelation",
+    "QueryRelationQualifier",
+    "SelectBetween",
+)
 ANY = "one"
 # Longer programs than this are not made.
 MOST_CALLS = 11

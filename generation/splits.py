@@ -107,9 +107,12 @@ def _by_functions(examples: Iterable[Example], random: Random, shares: list[floa
 
 
 def _apart(
-    examples: Iterable[Example], trait: Callable[[Example], Hashable],
-    random: Random, shares: list[float], name: str,
-) -> list[int]:  # fmt: skip
+    examples: Iterable[Example],
+    trait: Callable[[Example], Hashable],
+    random: Random,
+    shares: list[float],
+    name: str,
+) -> list[int]:
     """The parts when examples with the same trait stay together."""
     groups = _groups([*_marks(example), trait(example)] for example in examples)
     if len(groups) < len(shares):

@@ -179,9 +179,11 @@ class Statistics:
             "skills": _in_order(self.skills, SKILLS),
         }
         histograms = {
-            "hops": self.hops, "question words": self.words, "calls": self.calls,
+            "hops": self.hops,
+            "question words": self.words,
+            "calls": self.calls,
             "SPARQL tokens": self.tokens,
-        }  # fmt: skip
+        }
         return {
             **{name: figure for name, figure in self.measures().items() if figure is not None},
             **{
@@ -198,8 +200,9 @@ def rows_of(sets: Mapping[str, Statistics]) -> tuple[Sequence[str], list[tuple[s
     """Headings and rows of a table with one column for each set and one for the paper."""
     rows = main_rows(sets)
     for title, attribute, order in (
-        ("locating", "locating", LOCATING), ("skill", "skills", SKILLS),
-    ):  # fmt: skip
+        ("locating", "locating", LOCATING),
+        ("skill", "skills", SKILLS),
+    ):
         for name in order:
             shares = [_percent(one.share(getattr(one, attribute)[name])) for one in sets.values()]
             rows.append((f"{title}: {name}", *shares, ""))
@@ -233,8 +236,9 @@ def short_rows(statistics: Statistics) -> list[tuple[str, ...]]:
     """What is shown of a set that was just made: `main_rows`, commonest answers and first words."""
     rows = main_rows({"": statistics})
     for title, counts in (
-        ("top answers", statistics.answers), ("first words", statistics.first_words),
-    ):  # fmt: skip
+        ("top answers", statistics.answers),
+        ("first words", statistics.first_words),
+    ):
         few = [f"{text} {statistics.share(count):.1%}" for text, count in _top(counts, FEW).items()]
         rows.append((title, ", ".join(few), ""))
     return rows
@@ -244,8 +248,9 @@ def top_rows(statistics: Statistics) -> list[tuple[str, str, str]]:
     """The commonest answers and first words, with their shares."""
     rows = []
     for title, counts in (
-        ("answer", statistics.answers), ("first word", statistics.first_words),
-    ):  # fmt: skip
+        ("answer", statistics.answers),
+        ("first word", statistics.first_words),
+    ):
         for text, count in _top(counts).items():
             rows.append((title, text, _percent(statistics.share(count))))
     return rows
