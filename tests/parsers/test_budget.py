@@ -352,7 +352,7 @@ def test_each_decoding_counts_as_scoring(tmp_path: Path) -> None:
     assert both.cost - one.cost == 50
 
 
-def test_the_best_epoch_is_one_of_the_settings(tmp_path: Path) -> None:
+def test_the_best_epoch_is_one_of_the_settings(torch: Any, tmp_path: Path) -> None:
     """Whatever epochs were cut by time, and gone on with."""
     from kopl_cli.train import _chosen
     from parsers.settings import read_settings
@@ -366,7 +366,7 @@ def test_the_best_epoch_is_one_of_the_settings(tmp_path: Path) -> None:
     assert told.startswith("best epoch: 3 of 3, by execution accuracy")
 
 
-def test_a_run_that_goes_on_stays_in_its_folder() -> None:
+def test_a_run_that_goes_on_stays_in_its_folder(torch: Any) -> None:
     from kopl_base.errors import SettingsError
     from parsers.settings import read_settings
     from parsers.training import resumed

@@ -25,7 +25,6 @@ from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
 from kopl_cli import main
 from kopl_cli.train import find_config
-from parsers.checkpoint import sources
 from parsers.evaluation.report import PUBLISHED, TABLE_5
 from parsers.settings import read_settings
 
@@ -92,6 +91,8 @@ def test_a_command_for_each_row(
     torch: Any, published: Path, bart: Path, tmp_path: Path, name: str,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
+    from parsers.checkpoint import sources
+
     if "bart" in name:
         sizes = [f"seq2seq.name={bart}", f"longest={128 if 'sparql' in name else 40}"]
     else:
