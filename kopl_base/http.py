@@ -18,7 +18,7 @@ import ssl
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
@@ -36,7 +36,6 @@ AGENT = "kopl-toolkit"
 
 Auth = Literal["basic", "digest"]
 Found = TypeVar("Found")
-Piece = TypeVar("Piece", bytes, str)
 
 
 class LostError(Exception):
@@ -201,7 +200,7 @@ class Client:
         if not kept:
             headers["Connection"] = "close"
         proxy = _proxy(url)
-        safe = url.startswith("https:") or (proxy or "").startswith("https:")
+        encrypted = url.startswith("https:") or (proxy or "").startswith("https:")
         try:
             self._client = httpx.Client(
                 headers=headers,
@@ -209,10 +208,12 @@ class Client:
                 limits=httpx.Limits(max_keepalive_connections=kept, keepalive_expiry=None),
                 proxy=proxy,
                 trust_env=False,  # which would also send passwords of a .netrc
-                verify=ssl.create_default_context() if safe else False,
+                # Reading the certificates takes time, and nothing is encrypted without them.
+                verify=ssl.create_default_context() if encrypted else False,
             )
         except (ValueError, ImportError) as error:  # a proxy of a kind that httpx does not know
-            raise LostError(f"the proxy {proxy!r}: {error}", connected=False, final=True) from None
+            said = f"the proxy of the environment cannot be used: {error}"
+            raise LostError(said, connected=False, final=True) from None
 
     def close(self) -> None:
         """Close the connections that are kept."""
@@ -302,16 +303,9 @@ class Stream:
 
     def pieces(self) -> Iterator[bytes]:
         """The content as it comes."""
-        return self._checked(self._response.iter_bytes())
-
-    def lines(self) -> Iterator[str]:
-        """The lines of a text as they come, without their ends."""
-        return self._checked(self._response.iter_lines())
-
-    def _checked(self, pieces: Iterable[Piece]) -> Iterator[Piece]:
         size = 0
         try:
-            for piece in pieces:
+            for piece in self._response.iter_bytes():
                 size += len(piece)
                 if self._largest is not None and size > self._largest:
                     raise TooLargeError
@@ -323,6 +317,16 @@ class Stream:
             raise LostError(reason, begun=True) from error
         if self._over.is_set():
             raise LateError
+
+    def lines(self) -> Iterator[str]:
+        """The lines of a text as they come, without their ends."""
+        rest = b""
+        for piece in self.pieces():
+            # Not what else Unicode takes for the end of a line: it may stand in a line of JSON.
+            *whole, rest = (rest + piece).split(b"\n")
+            yield from (line.removesuffix(b"\r").decode("utf-8", "replace") for line in whole)
+        if rest:
+            yield rest.decode("utf-8", "replace")
 
 
 @contextlib.contextmanager
