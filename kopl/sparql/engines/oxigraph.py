@@ -7,7 +7,7 @@ import json
 import logging
 import re
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,6 @@ class Oxigraph:
     ) -> None:
         self.store, self.folder = store, folder
         self.dialect = Dialect(base=base, rewrites=(laterally,))
-        self._process = TimedProcess(self._source)
 
     @classmethod
     def of(cls, kb: KnowledgeBase, *, memory: bool = False, terms: bool = False) -> Oxigraph:
@@ -89,6 +88,11 @@ class Oxigraph:
             return answer(self.store, text)
         return in_time(self._process, text, timeout)
 
+    @cached_property
+    def _process(self) -> TimedProcess[Answer]:
+        """The process of queries with a time limit."""
+        return TimedProcess(self._source)
+
     def _source(self) -> Callable[[], Callable[[str], Answer]]:
         """What gives a process of its own the same store; one in memory is copied to it."""
         if self.folder is not None:
@@ -99,7 +103,8 @@ class Oxigraph:
 
     def close(self) -> None:
         """Stop the other process, if there is one."""
-        self._process.close()
+        if "_process" in vars(self):
+            self._process.close()
 
 
 def _answering(folder: Path | None, quads: bytes) -> Callable[[str], Answer]:

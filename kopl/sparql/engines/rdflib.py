@@ -11,7 +11,7 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from kb import KnowledgeBase
@@ -43,7 +43,6 @@ class Rdflib:
         self.graph = graph
         self.dialect = Dialect(base=base, rewrites=(in_order, one_by_one))
         self._lock = threading.Lock()
-        self._process = TimedProcess(self._source)
 
     @classmethod
     def of(cls, kb: KnowledgeBase) -> Rdflib:
@@ -79,6 +78,11 @@ class Rdflib:
         result: Answer = json.loads(written)
         return result
 
+    @cached_property
+    def _process(self) -> TimedProcess[Answer]:
+        """The process of queries with a time limit."""
+        return TimedProcess(self._source)
+
     def _source(self) -> Callable[[], Callable[[str], Answer]]:
         """What gives a process of its own the same graph, in a store of the same kind."""
         with self._lock:
@@ -87,7 +91,8 @@ class Rdflib:
 
     def close(self) -> None:
         """Stop the other process, if there is one."""
-        self._process.close()
+        if "_process" in vars(self):
+            self._process.close()
 
 
 def _answering(store: type[RdflibStore], identifier: Any, text: str) -> Callable[[str], Answer]:
