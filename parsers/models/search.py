@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -81,20 +81,10 @@ def search(
         rows = torch.tensor([n for n, _ in live], device=hidden.device)
         scores, hidden = following(previous, hidden, rows, [path.state for _, path in live])
         scores, stuck = _constrained(scores, live, constraints)
-        best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
-        longer: list[list[tuple[float, int, int]]] = [[] for _ in constraints]
-        values, tokens = best.values.tolist(), best.indices.tolist()
-        check_numbers([row[0] for row in values])
-        for row, (n, path) in enumerate(live):
-            if row in stuck:
-                finish(n, path)
-                continue
-            for value, token in zip(values[row], tokens[row], strict=True):
-                if value > NEVER / 2:
-                    longer[n].append((path.log_probability + value, row, token))
+        for row in sorted(stuck):
+            finish(*live[row])
         kept: list[tuple[int, int, Hypothesis]] = []
-        for n, ways in enumerate(longer):
-            ways.sort(key=lambda way: -way[0])
+        for n, ways in enumerate(_ways(scores, live, stuck, width, len(constraints))):
             going = 0
             for value, row, token in ways:
                 if going + len(found[n]) >= width:
@@ -122,6 +112,33 @@ def search(
     for n, path in live:
         finish(n, path)
     return [sorted(paths.values(), key=lambda path: -path.log_probability) for paths in found]
+
+
+def _ways(
+    scores: Tensor,
+    live: Sequence[tuple[int, Hypothesis]],
+    stuck: Collection[int],
+    width: int,
+    count: int,
+) -> list[list[tuple[float, int, int]]]:
+    """For each of ``count`` questions how its hypotheses may go on, the best first.
+
+    As (logarithm of the probability then, row, token), for ``width`` tokens of each row that is not
+    ``stuck``. Raises NotFiniteError for scores that are no numbers.
+    """
+    best = scores.log_softmax(-1).topk(min(width, scores.shape[-1]), -1)
+    values, tokens = best.values.tolist(), best.indices.tolist()
+    check_numbers([row[0] for row in values])
+    found: list[list[tuple[float, int, int]]] = [[] for _ in range(count)]
+    for row, (n, path) in enumerate(live):
+        if row in stuck:
+            continue
+        for value, token in zip(values[row], tokens[row], strict=True):
+            if value > NEVER / 2:
+                found[n].append((path.log_probability + value, row, token))
+    for ways in found:
+        ways.sort(key=lambda way: -way[0])
+    return found
 
 
 def _constrained(
