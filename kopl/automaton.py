@@ -12,6 +12,7 @@ from functools import cache
 from typing import NamedTuple, TypeAlias
 
 from kb.schema import Key, ValueType
+from kb.store import NameKind
 from kopl.functions import Function
 from kopl.types import Kind, Type
 
@@ -26,6 +27,14 @@ TYPE_OF: dict[Kind, ValueType] = {
     # Who compares without a constant compares quantities.
     Kind.EXTREME: "quantity",
     Kind.COMPARATIVE: "quantity",
+}
+
+# The kinds of arguments that name items of a knowledge base's schema.
+ITEMS: dict[Kind, NameKind] = {
+    Kind.KEY: "key",
+    Kind.QUALIFIER_KEY: "qualifier key",
+    Kind.RELATION: "relation",
+    Kind.CONCEPT: "concept",
 }
 
 # The kinds of arguments that are keys, and whether a qualifier's.

@@ -19,9 +19,8 @@ import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.schema import Key
-from kb.store import NameKind
 from kb.values import NO_UNIT
-from kopl.automaton import KEYS, MOST_CALLS, Prefix, type_of_key, types_without_key
+from kopl.automaton import ITEMS, KEYS, MOST_CALLS, Prefix, type_of_key, types_without_key
 from kopl.errors import ParseError
 from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
@@ -41,21 +40,14 @@ KNOWN: dict[Kind, str] = {
     Kind.ANY_VALUE: "known string",
 }
 
-SCHEMA: dict[Kind, NameKind] = {
-    Kind.KEY: "key",
-    Kind.QUALIFIER_KEY: "qualifier key",
-    Kind.RELATION: "relation",
-    Kind.CONCEPT: "concept",
-}
-
 
 @cache
 def slots_of(kind: Kind) -> tuple[str, ...]:
     """The slots that a textual argument of a kind is written in."""
     if kind.choices:
         return (kind.name.lower(),)
-    if kind in SCHEMA:
-        return (SCHEMA[kind],)
+    if kind in ITEMS:
+        return (ITEMS[kind],)
     if kind in (Kind.QUANTITY, Kind.ANY_VALUE):
         return (START, END, UNIT)
     return (START, END)
@@ -63,7 +55,7 @@ def slots_of(kind: Kind) -> tuple[str, ...]:
 
 SLOTS = (
     FUNCTION, START, END, UNIT, *(kind.name.lower() for kind in Kind if kind.choices),
-    *SCHEMA.values(),
+    *ITEMS.values(),
 )  # fmt: skip
 
 
@@ -104,7 +96,7 @@ class Actions:
         entries = [(FUNCTION, "")] + [(FUNCTION, name) for name in FUNCTIONS]
         for kind in Kind:
             entries += [(kind.name.lower(), word) for word in kind.choices]
-        for names in SCHEMA.values():
+        for names in ITEMS.values():
             entries += [(names, name) for name in kb.names_of_kind(names)]
         entries += [(UNIT, unit) for unit in sorted({NO_UNIT, *kb.units})]
         for slot, text in sorted(set(known)):

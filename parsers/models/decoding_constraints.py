@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.values import NO_UNIT, ValueReadError, read_quantity
-from kopl.automaton import Automaton, Prefix
+from kopl.automaton import ITEMS, Automaton, Prefix
 from kopl.functions import FUNCTIONS
 from kopl.types import Kind
 from kopl_base.errors import KoplError
-from parsers.actions import SCHEMA
 from parsers.constrain import (
     Constraint,
     State,
@@ -37,8 +36,8 @@ def numbers_by_kind(texts: Sequence[str], kb: KnowledgeBase) -> dict[object, lis
     for kind in Kind:
         if kind.choices:
             fits[kind] = frozenset(kind.choices).__contains__
-        elif kind in SCHEMA:
-            fits[kind] = frozenset(kb.names_of_kind(SCHEMA[kind])).__contains__
+        elif kind in ITEMS:
+            fits[kind] = frozenset(kb.names_of_kind(ITEMS[kind])).__contains__
     units = frozenset(kb.units)
     fits[Kind.NAME] = lambda text: len(kb.named(text)) > 0
     fits[Kind.QUANTITY] = lambda text: _is_quantity(text, units)

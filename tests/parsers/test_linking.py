@@ -9,8 +9,17 @@ from hypothesis import strategies as st
 from kb import Builder, KnowledgeBase, Quantity
 from kopl.text import read
 from parsers.actions import Actions, Draft
-from parsers.linking import Index, Linker, foldings, letters, similarity, unsaid
-from parsers.models.pointer.mentions import MARKS, Mentions, stem
+from parsers.linking import (
+    MARKS,
+    Index,
+    Linker,
+    Mentions,
+    foldings,
+    letters,
+    similarity,
+    stem,
+    unsaid,
+)
 from parsers.tokens import Question
 
 
@@ -191,7 +200,7 @@ def test_mentions(kb: KnowledgeBase) -> None:
     linker = Linker(kb)
     actions = Actions.of(kb)
     question = Question.of("Which football clubs of Sao Tome are located in the state with 5?")
-    found = Mentions(actions, linker).of(question)
+    found = Mentions(actions.entries, linker).of(question)
     words = question.words
     marked = {
         mark: [word for word, row in zip(words, found.marks, strict=True) if row[at]]
@@ -210,7 +219,7 @@ def test_mentions(kb: KnowledgeBase) -> None:
 def test_of_mentions_within_each_other_the_longest_counts(kb: KnowledgeBase) -> None:
     linker, actions = Linker(kb), Actions.of(kb)
     question = Question.of("Is the area growth rate of The Hague over 2, with ISO 639 code nl?")
-    found = Mentions(actions, linker).of(question)
+    found = Mentions(actions.entries, linker).of(question)
     assert {actions.entries[n] for n in found.items} == {
         ("key", "area growth rate"), ("key", "ISO 639 code"),
     }  # fmt: skip
@@ -225,7 +234,7 @@ def test_of_mentions_within_each_other_the_longest_counts(kb: KnowledgeBase) -> 
 
 def test_a_key_is_marked_by_the_type_of_its_values(kb: KnowledgeBase) -> None:
     question = Question.of("motto, area, stated as")
-    found = Mentions(Actions.of(kb), Linker(kb)).of(question)
+    found = Mentions(Actions.of(kb).entries, Linker(kb)).of(question)
     for word, mark in (
         ("motto", "key of string"), ("area", "key of quantity"),
         ("stated", "qualifier key of string"),

@@ -18,8 +18,7 @@ from kopl.text import read
 from kopl.typecheck import check
 from kopl.types import Kind
 from parsers.actions import UNIT, Actions, Draft, FreeDraft
-from parsers.linking import Linker
-from parsers.models.pointer.mentions import Mentions
+from parsers.linking import Linker, Mentions
 from parsers.steps import ActionStep, NotExpressible, known_texts, steps_of
 from parsers.tokens import Question, Vocabulary, as_constant, is_number, is_time, pieces
 
@@ -337,7 +336,7 @@ def test_names_are_copied_out_of_texts_without_blanks() -> None:
     linker, actions = Linker(kb), Actions.of(kb)
     steps = steps_of(program, question, actions, linker)
     assert replay(steps, question, actions, kb).program() == program
-    found = Mentions(actions, linker).of(question)
+    found = Mentions(actions.entries, linker).of(question)
     assert found.names == ((0, 1),)
     assert [actions.entries[number][1] for number in found.items] == ["首都"]
 

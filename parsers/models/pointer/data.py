@@ -12,9 +12,8 @@ from torch import Tensor
 from kopl.example import Example
 from kopl_base.training.optimizer import Batch, Tensors
 from parsers.actions import POINTERS, SLOTS, Actions
-from parsers.linking import Linker
+from parsers.linking import ITEM_MARKS, MARKS, Linker, Mentioned, Mentions
 from parsers.models.base import IGNORED, Item
-from parsers.models.pointer.mentions import ITEM_MARKS, MARKS, Mentioned, Mentions
 from parsers.models.pointer.pretrained import Vectors
 from parsers.steps import ActionStep, NotExpressible, steps_of
 from parsers.tokens import MOST_PIECES, Question, Vocabulary, pieces, shape

@@ -19,7 +19,7 @@ from kopl_base.progress import Progress
 from parsers.actions import KNOWN, Actions, Draft, Drafting, FreeDraft, Ids, outcome, said
 from parsers.constrain.rerank import PartialRuns
 from parsers.languages import Prediction
-from parsers.linking import Linker
+from parsers.linking import Linker, Mentions
 from parsers.models.base import Model, take_over
 from parsers.models.pointer.data import (
     SLOT_NUMBERS,
@@ -30,7 +30,6 @@ from parsers.models.pointer.data import (
     function_number,
     prepare,
 )
-from parsers.models.pointer.mentions import Mentions
 from parsers.models.pointer.network import ActionVectors, Encoded, Network
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
 from parsers.models.search import Hypothesis, search
@@ -53,7 +52,7 @@ class PointerModel(Model):
     ) -> None:
         super().__init__(settings, linker.kb)
         self.vocabulary, self.actions, self.linker = vocabulary, actions, linker
-        self.mentions = Mentions(actions, self.linker)
+        self.mentions = Mentions(actions.entries, self.linker)
         self.encoder = encoder_of(settings)
         size = self.encoder.size if self.encoder else 0
         self.network = Network(vocabulary, actions, settings.pointer, size)

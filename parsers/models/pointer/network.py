@@ -21,9 +21,9 @@ from torch.nn.functional import embedding_bag, normalize, softplus
 
 from kopl_base.training.optimizer import Scores, dropped
 from parsers.actions import END, SLOTS, Actions
+from parsers.linking import ITEM_MARKS, ITEM_SLOTS, MARKS, marks_of_slots
 from parsers.models.base import NEVER, summed_loss
 from parsers.models.pointer.data import SLOT_NUMBERS, PointerBatch, Words
-from parsers.models.pointer.mentions import ITEM_MARKS, ITEM_SLOTS, MARKS, marks_of_slots
 from parsers.settings import PointerSettings
 from parsers.tokens import MOST_PIECES, PIECES, Question, Vocabulary, pieces
 
