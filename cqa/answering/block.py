@@ -24,6 +24,23 @@ FLAGS = 32
 HALVING = 8
 
 
+# What the owners of a single query's rows are slices of: zeros that are never written.
+_zeros = np.zeros(1 << 20, np.int64)
+
+
+def zeros(count: int) -> Places:
+    """So many zeros; they take no memory of their own."""
+    global _zeros
+    if count > len(_zeros):
+        _zeros = np.zeros(2 * count, np.int64)
+    return _zeros[:count]
+
+
+def are_zeros(owners: Places) -> bool:
+    """Whether an array is known to be one of `zeros`, without a look at it."""
+    return owners.base is _zeros
+
+
 class QueryBlock(ABC):
     """What a walk asks of links for the queries of a template.
 
@@ -136,7 +153,7 @@ class One(QueryBlock):
         return np.array([self.numbers], np.int64)
 
     def owners(self, keys: Keys) -> Places:
-        return np.zeros(len(keys), np.int64)
+        return zeros(len(keys))
 
     def keyed(self, owners: Places, entities: Numbers) -> Keys:
         return entities.astype(np.int32, copy=False)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cqa.answering.block import QueryBlock
+from cqa.answering.block import QueryBlock, are_zeros, zeros
 from cqa.answering.factor import MAX_ROWS, Algebra, Factor, Keys, distinct, within
 from cqa.answering.pattern import Edge, Patterns
 from cqa.answering.search import GivenRows, Search, TooManyRowsError
@@ -45,12 +45,21 @@ class Matches:
 
     def at(self, rows: Places | Mask | slice) -> Matches:
         """Some of the rows."""
+        columns = {variable: column[rows] for variable, column in self.columns.items()}
+        if columns and are_zeros(self.owners):
+            owners = zeros(len(next(iter(columns.values()))))
+        else:
+            owners = self.owners[rows]
         return Matches(
-            self.owners[rows],
-            {variable: column[rows] for variable, column in self.columns.items()},
+            owners,
+            columns,
             None if self.values is None else self.values[rows],
             None if self.numbers is None else self.numbers[rows],
         )
+
+    def kept(self, keep: Mask) -> Matches:
+        """The rows of a mask; most often it keeps all."""
+        return self if keep.all() else self.at(keep.nonzero()[0])
 
 
 # A way to bind a variable: from which column by which edge (None: its candidates), and where for
@@ -90,6 +99,8 @@ class _Join:
         for part in self._ties:
             if not part.shared:
                 table = self._without(table, part)
+        # Of variables that cost the same the free ones come last: the others' columns are dropped.
+        left = sorted(left, key=self._wanted.__contains__)
         return self._extend(table, [v for v in left if v not in table.columns])
 
     def _begin(self, left: list[int]) -> Matches:
@@ -277,8 +288,9 @@ class _Join:
                 weights = algebra.weights(self._block.links, at, edge)
             if domain is not None and domain.values is None:
                 keep = within(domain.keys, found, self._block.bound)
-                rows, found = rows.compress(keep), found.compress(keep)
-                weights = None if weights is None else weights.compress(keep)
+                if not keep.all():
+                    rows, found = rows.compress(keep), found.compress(keep)
+                    weights = None if weights is None else weights.compress(keep)
             elif domain is not None:
                 at = domain.find(found)
                 keep = at >= 0
@@ -304,7 +316,7 @@ class _Join:
     def _linked(self, table: Matches, head: int, tail: int, edge: Edge) -> Matches:
         at = self._block.find(table.columns[head], table.columns[tail], edge)
         if self._algebra.plain:
-            return table.at(((at >= 0) == edge.positive).nonzero()[0])
+            return table.kept((at >= 0) == edge.positive)
         return self._kept(table, *self._algebra.linked(self._block.links, at, edge))
 
     def _without(self, table: Matches, part: Patterns) -> Matches:
@@ -328,7 +340,7 @@ class _Join:
         return self._kept(table, keep, values)
 
     def _kept(self, table: Matches, keep: Mask, values: Values | None) -> Matches:
-        kept = table.at(keep)
+        kept = table.kept(keep)
         kept.values = self._algebra.times(kept.values, values)
         return kept
 
@@ -361,7 +373,7 @@ class _Join:
 def confined(algebra: Algebra, table: Matches, factor: Factor, keys: Keys) -> Matches:
     """The rows whose key is in a factor, multiplied by its values."""
     if factor.values is None:
-        return table.at(contains(factor.keys, keys).nonzero()[0])
+        return table.kept(contains(factor.keys, keys))
     at = factor.find(keys)
     there = at >= 0
     table = table.at(there)
@@ -387,7 +399,11 @@ def concatenated(algebra: Algebra, parts: Sequence[Matches]) -> Matches:
         variable: np.concatenate([part.columns[variable] for part in parts])
         for variable in parts[0].columns
     }
-    return Matches(np.concatenate([part.owners for part in parts]), columns, values, numbers)
+    if all(are_zeros(part.owners) for part in parts):
+        owners = zeros(sum(map(len, parts)))
+    else:
+        owners = np.concatenate([part.owners for part in parts])
+    return Matches(owners, columns, values, numbers)
 
 
 def check_held(count: int, several: bool) -> None:
@@ -422,7 +438,7 @@ def _packed(
     first: Places, owners: Places, columns: Sequence[Keys], block: QueryBlock
 ) -> tuple[Places, bool]:
     """Numbers that sort as rows do and tell them apart; whether they can be taken apart again."""
-    bound = int(first.max()) + 1 if len(first) else 1
+    bound = 1 if are_zeros(first) or not len(first) else int(first.max()) + 1
     entities = [block.entities(column, owners) for column in columns]
     if bound * block.size ** len(columns) < 1 << 62:
         alone = bound == 1 and entities
