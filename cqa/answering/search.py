@@ -24,6 +24,8 @@ from kb.arrays import Mask
 
 # A step that makes more rows than this for several queries is done again for half of them at once.
 BLOCK = 1 << 22
+# From so few candidates of one query a message is sent without a look for a better way.
+FEW = 256
 
 
 class TooManyRowsError(Exception):
@@ -246,13 +248,15 @@ class Search:
                 return -1
             # Later, when the neighbour has fewer candidates.
             return len(own.keys) + 2 * self.block.bound
+        if own is None and theirs is not None and self.pattern.filters(leaf):
+            self._grow(target, leaf)
+            return self._cost(leaf)
+        if not self.block.several and own is not None:
+            return len(own.keys)  # to count the links of one query takes longer than it saves
         costs = []
         if own is not None:
             costs.append(self._least(own, edges))
         if theirs is not None:
-            if own is None and self.pattern.filters(leaf):
-                self._grow(target, leaf)
-                return self._cost(leaf)
             costs.append(self._least(theirs, self.edges[target][leaf]))
         return min(costs, default=-1)
 
@@ -318,6 +322,8 @@ class Search:
         if any_positive(edges):
             if not near or leaf not in self.domains:
                 return False
+            if not self.block.several and len(self.domains[leaf].keys) < FEW:
+                return False
             limit: float = self._least(self.domains[leaf], edges) // 4
         elif not near:
             self.first(target)  # only a candidate can lack a link
@@ -348,6 +354,10 @@ class Search:
         self.settle(variable)
         self.left.remove(variable)
         keys, values = self.domains.pop(variable).rows()
+        if self.algebra.plain and not self.block.several:
+            if not len(keys):
+                self.scale = Factor(self.queries[:0])
+            return
         owners = self.block.owners(keys)
         self._scale_by(self.algebra.summed(owners, values, self.block.count))
 
