@@ -4,14 +4,27 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+from kopl import text
+from kopl.diagram import dot, mermaid
 from kopl.errors import ProgramError
+from kopl.program import Call
 from kopl.sparql.errors import SparqlError
 from kopl_base.errors import KoplError
 from kopl_cli.common import add_encoding, open_kb, program_text, wikidata_encoding
 
-FORMS = ("nested", "serialised", "json", "kqapro", "sparql", "mermaid", "dot")
+# The forms of a program alone; SPARQL and flow charts take more than the program.
+SPELLINGS: dict[str, Callable[[Call], str]] = {
+    "nested": text.write_nested,
+    "serialised": text.write_serialised,
+    "json": text.write_json,
+    "kqapro": partial(text.write_json, published=True),
+}
+CHARTS = ("mermaid", "dot")
+FORMS = (*SPELLINGS, "sparql", *CHARTS)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,9 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from kopl import text
-    from kopl.diagram import dot, mermaid
-
     if arguments.encoding == "wikidata" and (
         arguments.to != "sparql" or arguments.source != "kopl"
     ):
@@ -70,22 +80,17 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.to == "sparql":
             return _print_sparql(program, kb, arguments)
         trace = None
-        if kb is not None and arguments.to in ("mermaid", "dot"):
+        if kb is not None and arguments.to in CHARTS:
             from kopl.executor import Executor
 
             trace = Executor(kb).run(program, trace=True).trace
     except (ProgramError, SparqlError) as error:
         print(f"kopl: {error.kind} error: {error}", file=sys.stderr)
         return 1
-    if arguments.to in ("mermaid", "dot"):
-        draw = mermaid if arguments.to == "mermaid" else dot
-        print(draw(program, trace), end="")
-    elif arguments.to == "nested":
-        print(text.write_nested(program))
-    elif arguments.to == "serialised":
-        print(text.write_serialised(program))
+    if arguments.to in CHARTS:
+        print({"mermaid": mermaid, "dot": dot}[arguments.to](program, trace), end="")
     else:
-        print(text.write_json(program, published=arguments.to == "kqapro"))
+        print(SPELLINGS[arguments.to](program))
     return 0
 
 

@@ -1,4 +1,7 @@
-"""Conditions on values, read back from the patterns that say them."""
+"""Conditions on values, read back from the patterns that say them.
+
+They are written by `kopl.sparql.encoding.Encoding.condition`.
+"""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ class Description:
     fact: Attribute | Relation | None = None
 
     def add(self, part: Part) -> Description:
-        """The same with one part more, whose facts are carried from now on."""
+        """Take in one part more, whose facts are carried from now on; gives this description."""
         self.parts.append(part)
         self.fact = None if isinstance(part, Alternatives) else part
         return self
