@@ -157,7 +157,7 @@ class _Part:
         if not choices:
             return -1, -1
         row = choices[random.randrange(len(choices))]
-        return relations[row], rows.tails[random.randrange(rows.begins[row], rows.ends[row])]
+        return relations[row], rows.tails[random.randrange(*rows.span(row))]
 
     def _keep(self, atom: Atom, head: int, relation: int, tail: int) -> None:
         """Let an atom stand for a link."""

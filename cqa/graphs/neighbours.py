@@ -19,27 +19,32 @@ from kb.arrays import Ids, view
 class Neighbours:
     """The rows of some links by their head.
 
-    Those of an entity stand from ``first[entity]`` to ``first[entity + 1]``, in the order of their
-    ``relations``; the tails of row i from ``begins[i]`` to ``ends[i]`` of ``tails``. ``present``
-    are the entities that have a link.
+    Those of an entity are numbered from ``first[entity]`` to ``first[entity + 1]``, in the order of
+    their ``relations``; `span` tells where the tails of one stand in ``tails``. ``present`` are the
+    entities that have a link.
     """
 
     def __init__(self, links: Links) -> None:
         self._links = links
-        order = np.argsort(links.heads, kind="stable")
+        order = np.argsort(links.heads, kind="stable").astype(np.int32)
         counts = np.diff(links.rows)
         relations = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
         first = np.searchsorted(links.heads[order], np.arange(links.entity_count + 1))
         self.relations, self.first = view(relations[order]), view(first)
-        self.begins, self.ends = view(links.starts[:-1][order]), view(links.starts[1:][order])
+        self._order, self._starts = view(order), view(links.starts)
         self.tails = view(links.tails)
         self.present: list[int] = np.flatnonzero(np.diff(first)).tolist()
+
+    def span(self, row: int) -> tuple[int, int]:
+        """Where the tails of a row begin and end."""
+        at = self._order[row]
+        return self._starts[at], self._starts[at + 1]
 
     @cached_property
     def links_before(self) -> memoryview[int]:
         """For each row the number of links in the rows before it, and at last that of all."""
-        sizes = np.subtract(self.ends, self.begins, dtype=np.int64)
-        return view(np.append(0, np.cumsum(sizes)))
+        sizes = np.diff(self._links.starts)[np.asarray(self._order)]
+        return view(np.append(0, np.cumsum(sizes, dtype=np.int64)))
 
     @cached_property
     def pairs(self) -> Pairs:

@@ -48,7 +48,7 @@ class Source:
             row = others[int(random.random() * len(others))]
         else:
             row = first + int(random.random() * (last - first))
-        begin, end = rows.begins[row], rows.ends[row]
+        begin, end = rows.span(row)
         return rows.relations[row] ^ 1, rows.tails[begin + int(random.random() * (end - begin))]
 
     @property
