@@ -6,8 +6,10 @@ reader of a form, a table keyed by these words lies beside what it stands for.
 
 from __future__ import annotations
 
-# Benchmarks' families of query types.
+# Benchmarks' families of query types, and those of query graphs; the others are of operator trees,
+# which have forms.
 FAMILIES = ("efo1", "efok", "betae")
+GRAPH_FAMILIES = ("efok",)
 # Forms of graphs that are read.
 GRAPH_FORMATS = ("saved", "betae", "openke", "temporal", "tsv", "numpy")
 # Forms of sampled queries that are written, and those that are read.

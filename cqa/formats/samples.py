@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from cqa.errors import QueryError
@@ -104,18 +104,10 @@ def write_samples(
     """
     path, format = Path(path), format or format_named(path)
     check_target(path, format, split)
-    if format == "betae":
-        formats_betae.write_pickles(path, samples, split)
-    elif format == "efo1":
-        formats_efo1.write_tables(path, samples)
-    elif format == "efok":
-        formats_efok.write_objects(path, samples, split)
-    elif format == "jsonl":
-        formats_json.write_lines(path, samples)
-    elif is_folder(path, format):
-        formats_parquet.write_folder(path, samples, split, origin)
-    else:
+    if format == "parquet" and not is_folder(path, format):
         formats_parquet.write_samples(path, samples)
+    else:
+        WRITERS[format](path, samples, split, origin)
 
 
 def read_samples(
@@ -141,22 +133,7 @@ def read_samples(
     if is_folder(path, format) != path.is_dir():
         what = "a folder" if is_folder(path, format) else "a file"
         raise ReadError(f"{what} was expected for the format {format}", source=str(path))
-    if format == "betae":
-        return formats_betae.read_pickles(path, split, graph)
-    if format == "efo1":
-        return formats_efo1.read_tables(path)
-    if format == "efok":
-        return formats_efok.read_objects(path, split)
-    if format == "jsonl":
-        return formats_json.read_lines(path)
-    if format == "query2box":
-        return formats_query2box.read_queries(path, graph, split)
-    if path.is_dir():
-        files = formats_parquet.split_files(path, split)
-        if not files:
-            raise ReadError(f"holds no Parquet file of {split}", source=str(path))
-        return (sample for file in files for sample in formats_parquet.read_samples(file))
-    return formats_parquet.read_samples(path)
+    return READERS[format](path, split, graph)
 
 
 def format_of(path: Path | str, split: str = "test") -> str:
@@ -182,3 +159,30 @@ def format_of(path: Path | str, split: str = "test") -> str:
         f"holds no queries of {split} in a format known here ({', '.join(SAMPLE_FORMATS)})",
         source=str(path),
     )
+
+
+def _read_parquet(path: Path, split: str) -> Iterator[Sample]:
+    files = formats_parquet.split_files(path, split) if path.is_dir() else [path]
+    if not files:
+        raise ReadError(f"holds no Parquet file of {split}", source=str(path))
+    return (sample for file in files for sample in formats_parquet.read_samples(file))
+
+
+# How each form is written: path, queries, split, and what a data card tells of their origin.
+_Origin = Mapping[str, object] | None
+WRITERS: dict[str, Callable[[Path, Iterable[Sample], str, _Origin], None]] = {
+    "jsonl": lambda path, samples, _split, _origin: formats_json.write_lines(path, samples),
+    "betae": lambda path, samples, split, _: formats_betae.write_pickles(path, samples, split),
+    "efo1": lambda path, samples, _split, _origin: formats_efo1.write_tables(path, samples),
+    "efok": lambda path, samples, split, _: formats_efok.write_objects(path, samples, split),
+    "parquet": formats_parquet.write_folder,
+}
+# How each is read: path, split, and the graph of answers that are not in the files.
+READERS: dict[str, Callable[[Path, str, Graph | None], Iterator[Sample]]] = {
+    "jsonl": lambda path, _split, _graph: formats_json.read_lines(path),
+    "betae": formats_betae.read_pickles,
+    "efo1": lambda path, _split, _graph: formats_efo1.read_tables(path),
+    "efok": lambda path, split, _: formats_efok.read_objects(path, split),
+    "parquet": lambda path, split, _: _read_parquet(path, split),
+    "query2box": lambda path, split, graph: formats_query2box.read_queries(path, graph, split),
+}

@@ -15,7 +15,7 @@ from cqa.sampling.steps import check_type
 from cqa.sampling.trees import TreeSampler
 from cqa.types.efok_text import read_formula, write_formula
 from cqa.types.normal import to_form
-from cqa.types.registry import GraphType, TreeType, by_id, by_name, types
+from cqa.types.registry import GraphType, TreeType, by_id, by_name, check_form, types
 from cqa.types.tree import Tree
 from cqa.vocabularies import FAMILIES, SPACES
 from kopl_base.stream import read_text
@@ -80,8 +80,6 @@ def _words(texts: Iterable[str]) -> Iterator[str]:
 def _kinds(text: str, number: int, form: str | None) -> Iterator[Kind]:
     family, _, part = text.partition(":")
     if family in FAMILIES:
-        if family == "efok" and form is not None:
-            raise QueryError("forms are of operator trees; query graphs (efok) have none")
         chosen: Sequence[TreeType | GraphType] = (
             types(family, space=part or None) if part in ("", *SPACES) else [by_id(family, part)]
         )
@@ -106,6 +104,7 @@ def _kinds(text: str, number: int, form: str | None) -> Iterator[Kind]:
 
 def _kind(row: TreeType | GraphType, name: str, form: str | None) -> Kind:
     if isinstance(row, GraphType):
+        check_form(form)
         shape = row.query
         formula = write_formula(shape)
         return Kind(name, formula, _plain(shape, formula))

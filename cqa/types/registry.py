@@ -23,7 +23,7 @@ from cqa.types.efok_text import write_formula as write_graph
 from cqa.types.normal import binary, to_form
 from cqa.types.shape import topology
 from cqa.types.tree import Tree, read_formula
-from cqa.vocabularies import FAMILIES, SPACES
+from cqa.vocabularies import FAMILIES, GRAPH_FAMILIES, SPACES
 
 # A space of more graphs than this is not listed.
 MOST_GRAPHS = 500_000
@@ -97,15 +97,20 @@ def types(
     """
     if family not in FAMILIES:
         raise QueryError(f"there is no family {family!r}; choose of {', '.join(FAMILIES)}")
-    if family == "efok":
-        if form is not None:
-            raise QueryError("forms are of operator trees; query graphs (efok) have none")
+    if family in GRAPH_FAMILIES:
+        check_form(form)
         return graph_types(space or "complete", limits)
     if space is not None:
         raise QueryError(f"a space (complete, paper) is of efok; {family} has none")
     if family == "betae":
         return betae_types(form or "Original", compat)
     return efo1_types(form or "Original", compat, anchors, depth)
+
+
+def check_form(form: str | None) -> None:
+    """Raise QueryError for a form of query graphs."""
+    if form is not None:
+        raise QueryError("forms are of operator trees; query graphs (efok) have none")
 
 
 @lru_cache(maxsize=64)
@@ -173,8 +178,7 @@ def by_name(name: str, form: str | None = None) -> TreeType | GraphType:
     if _LISP.match(name):
         return _tree_type(read_formula(name), form)
     if "(" in name:
-        if form is not None:
-            raise QueryError("forms are of operator trees; query graphs (efok) have none")
+        check_form(form)
         return _graph_type(read_graph(name))
     if _ID.fullmatch(name):
         raise QueryError(_hint(name))

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from cqa.vocabularies import FAMILIES, SPACES
+from cqa.vocabularies import FAMILIES, GRAPH_FAMILIES, SPACES
 from kopl_base.errors import KoplError
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
             raise KoplError(f"{option} is for --family efo1")
         if value is not None:
             sizes[option] = value
-    if arguments.compat and arguments.family == "efok":
+    if arguments.compat and arguments.family in GRAPH_FAMILIES:
         raise KoplError("--compat is for operator trees; --space paper gives EFOk's published list")
     found = types(
         arguments.family,

@@ -13,6 +13,7 @@ from cqa import vocabularies
 from cqa.balanced.benchmarks import BENCHMARKS
 from cqa.evaluation.files import read_evaluation
 from cqa.evaluation.published import PUBLISHED
+from cqa.formats import samples
 from cqa.formats.samples import write_samples
 from cqa.graphs import readers
 from cqa.graphs.graph import Graph
@@ -175,4 +176,7 @@ def test_every_word_of_an_option_stands_for_something() -> None:
     assert tuple(PUBLISHED) == vocabularies.PUBLISHED_RESULTS
     assert tuple(hardness_report.PUBLISHED) == vocabularies.PUBLISHED_SHARES
     assert tuple(readers.FORMATS) == vocabularies.GRAPH_FORMATS
+    assert tuple(samples.WRITERS) == vocabularies.SAMPLE_FORMATS
+    assert tuple(samples.READERS) == vocabularies.INPUT_FORMATS
+    assert set(vocabularies.GRAPH_FAMILIES) < set(vocabularies.FAMILIES)
     assert (*BENCHMARKS, "own") == vocabularies.BALANCED

@@ -202,7 +202,7 @@ def test_nothing_is_left_of_a_failed_write(format: str, tmp_path: Path) -> None:
         yield from sampled(("2i",), count=2)
         raise QueryError("no more")
 
-    path = tmp_path / ("a.jsonl" if format == "jsonl" else "folder")
+    path = tmp_path / "queries"
     with pytest.raises(QueryError):
         write_samples(path, samples(), format)
     assert not [p for p in tmp_path.rglob("*") if p.is_file()]

@@ -11,6 +11,7 @@ import pytest
 
 from cqa.errors import FormulaError, QueryError
 from cqa.notation.trees import from_tree
+from cqa.sampling.kinds import kinds
 from cqa.types.betae import BETAE, HARDNESS, named
 from cqa.types.efo1 import types as efo1_trees
 from cqa.types.efok import Limits, complete
@@ -249,3 +250,9 @@ def test_cold_enumeration_takes_well_under_a_second(statement: str) -> None:
         for _ in range(2)
     )
     assert seconds < 0.8
+
+
+@pytest.mark.parametrize("word", ["efok", "efok:type0003", "r1(s1,f1)", "(r1(s1,f1))&(r2(s2,f1))"])
+def test_forms_of_query_graphs_are_refused_however_they_are_named(word: str) -> None:
+    with pytest.raises(QueryError, match=r"query graphs \(efok\) have none"):
+        kinds([word], "DNF")
