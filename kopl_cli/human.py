@@ -12,7 +12,7 @@ from pathlib import Path
 
 from generation.human.convert import Conversion, ConversionCounts, convert
 from generation.human.records import PARTS, HumanQuestion, NotConverted, read_questions
-from generation.human.schema import Schema, vocabulary
+from generation.human.schema import GraphSchema, vocabulary
 from kb import KnowledgeBase, write_kqapro, write_lines, write_snapshot
 from kopl.example import Example
 from kopl.traits import asking
@@ -42,7 +42,7 @@ def example_of(question: HumanQuestion, conversion: Conversion) -> Example:
 
 
 def conversions(
-    questions: Sequence[HumanQuestion], schema: Schema
+    questions: Sequence[HumanQuestion], schema: GraphSchema
 ) -> Iterator[tuple[HumanQuestion, Conversion | NotConverted]]:
     """Every question with its program, or with the reason why it has none."""
     with Progress("converting", total=len(questions)) as bar:
@@ -94,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
     questions = list(read_questions(arguments.file))
     if not questions:
         raise KoplError(f"{arguments.file}: there are no questions in it")
-    schema = Schema.of(questions)
+    schema = GraphSchema.of(questions)
     report = ConversionCounts()
     with ExitStack() as stack:
         output = stack.enter_context(writing(arguments.output))

@@ -123,7 +123,11 @@ class Actions:
         return tuple(sorted({self._numbers[slot, text] for text in texts}))
 
     def allowed(self, draft: Draft) -> tuple[int, ...]:
-        """The actions that the slot at hand allows; beside copying, the known texts."""
+        """The actions that the slot at hand allows; beside copying, the known texts.
+
+        They are remembered by what the draft is at, not by its linker: all drafts over these
+        actions share one.
+        """
         key = draft.signature()
         if key not in self._allowed:
             if draft.slot == FUNCTION:

@@ -2,13 +2,13 @@
 
 from generation.human.convert import Conversion, convert
 from generation.human.records import HumanQuestion, NotConverted, part_of, read_questions
-from generation.human.schema import Schema, vocabulary
+from generation.human.schema import GraphSchema, vocabulary
 
 __all__ = [
     "Conversion",
+    "GraphSchema",
     "HumanQuestion",
     "NotConverted",
-    "Schema",
     "convert",
     "part_of",
     "read_questions",

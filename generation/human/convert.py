@@ -28,7 +28,7 @@ from generation.human.records import (
     NotConverted,
     is_variable,
 )
-from generation.human.schema import Schema
+from generation.human.schema import GraphSchema
 from generation.human.wording import check_belongs, check_numbers, described_end, lost_clauses
 from kopl import functions as f
 from kopl.program import Call
@@ -49,7 +49,7 @@ class Conversion:
     restored: tuple[Clause, ...] = ()
 
 
-def convert(question: HumanQuestion, schema: Schema) -> Conversion:
+def convert(question: HumanQuestion, schema: GraphSchema) -> Conversion:
     """The program of a question's graph, well-typed.
 
     Raises NotConverted, with the reason, when the graph is no query or it is not certain which.
@@ -80,7 +80,9 @@ def _with(clauses: Sequence[Clause], restored: Sequence[Clause]) -> list[Clause]
 class _Graph:
     """A graph while its clauses are used up; each is used exactly once."""
 
-    def __init__(self, clauses: Sequence[Clause], question: HumanQuestion, schema: Schema) -> None:
+    def __init__(
+        self, clauses: Sequence[Clause], question: HumanQuestion, schema: GraphSchema
+    ) -> None:
         self.question, self.schema = question, schema
         self.concepts: dict[str, str] = {}
         self.left: list[Clause] = []

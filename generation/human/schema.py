@@ -72,7 +72,7 @@ ALIKE = 0.1
 
 
 @dataclass(frozen=True)
-class Schema:
+class GraphSchema:
     """The predicates of a collection of graphs: relations, and keys of attributes.
 
     ``tails`` are the named tails of every relation, with and without qualifiers; ``likely`` the
@@ -87,7 +87,7 @@ class Schema:
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, questions: Iterable[HumanQuestion]) -> Schema:
+    def of(cls, questions: Iterable[HumanQuestion]) -> GraphSchema:
         """The schema that the graphs of all questions show together."""
         relations, keys = set(RELATIONS), set(KEYS)
         ends: dict[tuple[str, str], set[str]] = {}
@@ -133,7 +133,7 @@ class Schema:
 
 
 def first_word(name: str) -> str:
-    """The first word of a name, by which `Schema.names` has it ("" when there is none)."""
+    """The first word of a name, by which `GraphSchema.names` has it ("" when there is none)."""
     match = re.search(r"\w+", name)
     return match.group() if match else ""
 
@@ -144,7 +144,7 @@ def _likely(names: frozenset[str], places: Iterable[set[str]]) -> frozenset[str]
     return names.union(*alike)
 
 
-def vocabulary(questions: Iterable[HumanQuestion], schema: Schema) -> KnowledgeBase:
+def vocabulary(questions: Iterable[HumanQuestion], schema: GraphSchema) -> KnowledgeBase:
     """The knowledge base of all names, relations, keys, concepts and values of the graphs.
 
     A name of several things is one entity, as the graphs do not tell them apart; a name that is a

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from rapidfuzz import fuzz
 
 from generation.human.records import INSTANCE_OF, Clause, HumanQuestion, NotConverted, is_variable
-from generation.human.schema import Schema
+from generation.human.schema import GraphSchema
 
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"(?<!\w)\d+(?!\w)")
@@ -61,7 +61,7 @@ def check_numbers(question: HumanQuestion, clauses: Iterable[Clause]) -> None:
         raise NotConverted("clause missing", f"the number {number} is not in the graph")
 
 
-def lost_clauses(question: HumanQuestion, schema: Schema) -> tuple[Clause, ...]:
+def lost_clauses(question: HumanQuestion, schema: GraphSchema) -> tuple[Clause, ...]:
     """The clauses that are missing beside clauses with a qualifier, as far as the question says.
 
     A name that the question holds and the graph does not is the tail of such a clause when it is a
@@ -118,7 +118,7 @@ def described_end(clause: Clause, question: str) -> str:
     return ends[0]
 
 
-def _mentioned(question: str, schema: Schema, known: list[str]) -> list[tuple[str, bool]]:
+def _mentioned(question: str, schema: GraphSchema, known: list[str]) -> list[tuple[str, bool]]:
     """The names that the question holds where it holds no text of the graph, the longest first.
 
     With each comes whether it stands there as a whole, not next to another word in capitals.

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generation.human import NotConverted, Schema, convert, part_of, read_questions
+from generation.human import GraphSchema, NotConverted, convert, part_of, read_questions
 from generation.human.records import TARGETS, HumanQuestion, from_json, is_variable
 from kopl.program import post_order
 from kopl.text import read
@@ -25,8 +25,8 @@ from .human_graphs import CASES, PROOF, lines, write
 
 
 @pytest.fixture(scope="module")
-def schema() -> Schema:
-    return Schema.of(map(from_json, lines()))
+def schema() -> GraphSchema:
+    return GraphSchema.of(map(from_json, lines()))
 
 
 def question(target: str, text: str, graph: list[list[str]]) -> HumanQuestion:
@@ -34,7 +34,7 @@ def question(target: str, text: str, graph: list[list[str]]) -> HumanQuestion:
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case[1] for case in CASES])
-def test_programs(case: tuple[str, str, list[list[str]], str, str], schema: Schema) -> None:
+def test_programs(case: tuple[str, str, list[list[str]], str, str], schema: GraphSchema) -> None:
     target, text, graph, program, _ = case
     converted = convert(question(target, text, graph), schema).program
     assert str(converted) == program
@@ -47,7 +47,7 @@ ORDERED = [case for case in CASES if "Mill (whose motto is Up)" in case[1]]
 
 @pytest.mark.parametrize("case", [case for case in CASES if case not in ORDERED])
 def test_the_order_of_conditions_does_not_matter(
-    case: tuple[str, str, list[list[str]], str, str], schema: Schema
+    case: tuple[str, str, list[list[str]], str, str], schema: GraphSchema
 ) -> None:
     target, text, graph, program, _ = case
     first, last = (graph[:-1], graph[-1:]) if target == "bool" else (graph, [])
@@ -56,7 +56,7 @@ def test_the_order_of_conditions_does_not_matter(
         assert exact_match(read(program), converted)
 
 
-def test_what_the_wording_gives_back_is_told(schema: Schema) -> None:
+def test_what_the_wording_gives_back_is_told(schema: GraphSchema) -> None:
     target, text, graph, *_ = CASES[12]
     restored = convert(question(target, text, graph), schema).restored
     assert [str(clause) for clause in restored] == ["[Amber Cup, winner, Ada Moss]"]
@@ -113,7 +113,7 @@ REFUSED: list[tuple[str, str, list[list[str]], str]] = [
 
 @pytest.mark.parametrize(("target", "text", "graph", "reason"), REFUSED)
 def test_refused(
-    target: str, text: str, graph: list[list[str]], reason: str, schema: Schema
+    target: str, text: str, graph: list[list[str]], reason: str, schema: GraphSchema
 ) -> None:
     wider = dataclasses.replace(schema, keys=schema.keys | {"tune"})
     with pytest.raises(NotConverted) as caught:
@@ -121,7 +121,7 @@ def test_refused(
     assert caught.value.reason == reason
 
 
-def test_a_lost_name_that_the_relation_does_not_have_elsewhere(schema: Schema) -> None:
+def test_a_lost_name_that_the_relation_does_not_have_elsewhere(schema: GraphSchema) -> None:
     graph = [["Night Rain", "cast", "Bo Reed", "role", "?qpv"]]
     others = [
         question("?e", "Which?", [["?e", "instance of", "human"], [film, relation, name]])
@@ -133,7 +133,7 @@ def test_a_lost_name_that_the_relation_does_not_have_elsewhere(schema: Schema) -
         )
     ]  # fmt: skip
     asked = question("?qpv", "Whom does Bo Reed play in Night Rain, also with Cy Orr?", graph)
-    wider = Schema.of([*map(from_json, lines()), *others, asked])
+    wider = GraphSchema.of([*map(from_json, lines()), *others, asked])
     # Voices and casts have names in common; what stands behind the film is said of it.
     assert str(convert(asked, wider).program) == (
         'QueryRelationQualifier(And(Relate(Find("Cy Orr"), "cast", "backward"), '
@@ -154,7 +154,7 @@ def test_a_lost_name_that_the_relation_does_not_have_elsewhere(schema: Schema) -
             convert(question("?qpv", text, graph), wider)
 
 
-def test_a_slip_in_a_number_is_no_missing_clause(schema: Schema) -> None:
+def test_a_slip_in_a_number_is_no_missing_clause(schema: GraphSchema) -> None:
     asked = question("bool", "Is 0000 00017 the code of Uri?", [["Uri", "code", "0000 0001 7"]])
     assert str(convert(asked, schema).program).endswith('"0000 0001 7")')
 
@@ -219,7 +219,7 @@ _READS = {
 @given(st.randoms(use_true_random=False))
 def test_random_trees(chance: random.Random) -> None:
     tree = Tree(chance)
-    schema = Schema(frozenset(["lies in", "borders", "winner"]), frozenset(["motto", "code"]))
+    schema = GraphSchema(frozenset(["lies in", "borders", "winner"]), frozenset(["motto", "code"]))
     program = convert(question(tree.target, tree.text, tree.clauses), schema).program
     assert is_well_typed(program)
     # Every name of the graph is an argument once; every clause is one call.
@@ -250,7 +250,7 @@ _PREDICATES = st.sampled_from(["lies in", "borders", "winner", "motto", "code", 
     ),
 )
 def test_any_graph_gives_a_program_or_a_reason(target: str, graph: list[list[str]]) -> None:
-    schema = Schema(frozenset(["lies in", "borders", "winner"]), frozenset(["motto", "code"]))
+    schema = GraphSchema(frozenset(["lies in", "borders", "winner"]), frozenset(["motto", "code"]))
     whole = [["?e", "instance of", "lake"], ["?e_1", "instance of", "canton"], *graph]
     try:
         program = convert(question(target, "Of Uri, Mill, Zug (Ada) and lake 17?", whole), schema)
@@ -262,7 +262,7 @@ def test_any_graph_gives_a_program_or_a_reason(target: str, graph: list[list[str
 
 
 def test_schema() -> None:
-    schema = Schema.of(map(from_json, lines()))
+    schema = GraphSchema.of(map(from_json, lines()))
     assert schema.is_relation("lies in") and not schema.is_relation("motto")
     assert schema.is_relation("currency") and not schema.is_relation("phone number")
     assert {"Ada Moss", "Bo Reed"} <= schema.tails["winner"]
@@ -270,10 +270,10 @@ def test_schema() -> None:
         schema.is_relation("colour of soul")
     # A relation at the end of a yes-no question: what was asked for is lost, it is still one.
     lost = question("bool", "Is it?", [["Uri", "lies in", "Zug"]])
-    assert Schema.of([*map(from_json, lines()), lost]).is_relation("lies in")
+    assert GraphSchema.of([*map(from_json, lines()), lost]).is_relation("lies in")
 
 
-def test_a_name_may_look_like_a_variable(schema: Schema) -> None:
+def test_a_name_may_look_like_a_variable(schema: GraphSchema) -> None:
     asked = question("bool", "Is ?uestion the motto of ?uri?", [["?uri", "motto", "?uestion"]])
     program = convert(asked, schema).program
     assert str(program) == 'VerifyStr(QueryAttr(Find("?uri"), "motto"), "?uestion")'

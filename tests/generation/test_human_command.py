@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from generation.human import Schema, part_of, vocabulary
+from generation.human import GraphSchema, part_of, vocabulary
 from generation.human.convert import ConversionCounts
 from generation.human.records import from_json
 from kb import KnowledgeBase, load
@@ -102,10 +102,10 @@ def check_names(kb: KnowledgeBase) -> None:
 
 def test_the_vocabulary_does_not_depend_on_the_order() -> None:
     questions = [from_json(item) for item in lines()]
-    schema = Schema.of(questions)
+    schema = GraphSchema.of(questions)
     first = vocabulary(questions, schema).fingerprint
     random.Random(5).shuffle(questions)
-    assert vocabulary(questions, Schema.of(questions)).fingerprint == first
+    assert vocabulary(questions, GraphSchema.of(questions)).fingerprint == first
 
 
 def test_the_same_bytes_whatever_the_hash_seed(tmp_path: Path) -> None:

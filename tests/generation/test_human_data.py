@@ -14,9 +14,9 @@ import pytest
 
 from generation.human import (
     Conversion,
+    GraphSchema,
     HumanQuestion,
     NotConverted,
-    Schema,
     convert,
     read_questions,
 )
@@ -50,12 +50,12 @@ def questions(folder: Path) -> list[HumanQuestion]:
 
 
 @pytest.fixture(scope="module")
-def schema(questions: list[HumanQuestion]) -> Schema:
-    return Schema.of(questions)
+def schema(questions: list[HumanQuestion]) -> GraphSchema:
+    return GraphSchema.of(questions)
 
 
 @pytest.fixture(scope="module")
-def converted(questions: list[HumanQuestion], schema: Schema) -> Converted:
+def converted(questions: list[HumanQuestion], schema: GraphSchema) -> Converted:
     return list(conversions(questions, schema))
 
 
@@ -91,7 +91,7 @@ def test_programs_are_well_typed_and_say_what_the_graph_says(converted: Converte
 
 
 def test_the_vocabulary_has_every_name(
-    questions: list[HumanQuestion], schema: Schema, converted: Converted
+    questions: list[HumanQuestion], schema: GraphSchema, converted: Converted
 ) -> None:
     kb = vocabulary(questions, schema)
     actions = Actions.of(kb)
@@ -150,10 +150,10 @@ def graph_of(item: dict[str, Any]) -> HumanQuestion | None:
     return from_json({**fields, "target": target, "graph": graph})
 
 
-def test_gold_graphs_give_the_gold_programs(folder: Path, schema: Schema) -> None:
+def test_gold_graphs_give_the_gold_programs(folder: Path, schema: GraphSchema) -> None:
     # The one predicate of theirs that the published graphs have not.
     relations = schema.relations | {"place of origin (Switzerland)"}
-    schema = Schema(relations, schema.keys, schema.tails)
+    schema = GraphSchema(relations, schema.keys, schema.tails)
     equal = matched = tried = 0
     for line in (folder / "gold_30.jsonl").read_text("utf-8").splitlines():
         item = json.loads(line)

@@ -199,13 +199,13 @@ class Seq2SeqModel(Model):
         for (example, text), question, target in zip(written, questions, targets, strict=True):
             if len(question) > longest or len(target) > longest:
                 left.append((example, f"it has more than {longest} tokens (seq2seq.longest)"))
-            elif not self._kept(text, self.tokens.text(target)):
+            elif not self._comes_back(text, self.tokens.text(target)):
                 left.append((example, "the tokenizer does not give the text back"))
             else:
                 items.append(Seq2SeqItem(example, len(target), tuple(question), tuple(target)))
         return items, left
 
-    def _kept(self, text: str, again: str) -> bool:
+    def _comes_back(self, text: str, again: str) -> bool:
         """Whether a text is the same after the tokenizer, or at least says the same program."""
         return text == again or (
             self.language.name == "kopl"
