@@ -2,6 +2,7 @@
 
 The package looks into its own cache first. Where the hub does not answer within seconds, nothing
 else is waited for: what is not in the cache is said to be out of reach, with what to do instead.
+Whether it answers is asked by the standard library: any reply will do, and no extra is needed.
 """
 
 from __future__ import annotations

@@ -276,6 +276,8 @@ class Client:
         said = str(error) or type(error).__name__
         if said.startswith("Server disconnected"):
             said = "Remote end closed connection without response"
+        if said.startswith("illegal status line"):
+            said = "the reply does not begin as one of HTTP does"
         causes = list(_causes(error))
         reasons = [one.strerror for one in causes if isinstance(one, OSError) and one.strerror]
         unsafe = any(isinstance(one, ssl.SSLCertVerificationError) for one in causes)

@@ -166,8 +166,7 @@ class TimedProcess(Generic[Made]):
         with other:
             self._pipe = pipe
             self._process = subprocess.Popen(
-                [sys.executable, "-c", _SERVE, str(other.fileno())],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+                [sys.executable, "-c", _SERVE, str(other.fileno()), *sys.path],
                 stdin=subprocess.PIPE,  # which ends with this process, and the other one with it
                 pass_fds=[other.fileno()],
                 start_new_session=True,  # an interrupt from the keyboard is for this one alone
@@ -192,7 +191,12 @@ class TimedProcess(Generic[Made]):
             process.stdin.close()
 
 
-_SERVE = "import sys; from kopl_base.processes import serve; serve(int(sys.argv[1]))"
+# Modules are looked for where this process looks for them, and not first in the folder at hand,
+# which is what Python does for a text that it is given.
+_SERVE = (
+    "import sys; sys.path[:] = sys.argv[2:];"
+    " from kopl_base.processes import serve; serve(int(sys.argv[1]))"
+)
 
 
 def serve(handle: int) -> None:

@@ -100,7 +100,7 @@ class Unfinished:
             with open(self.path, "rb") as file:
                 file.seek(max(0, first - 1))
                 if first and file.read(1) != b"\n":
-                    raise ValueError("no line begins where the type began")
+                    raise ValueError("no line begins where it is to go on")
                 while file.tell() < size:
                     recall(file.readline().decode())
                 if file.tell() != size:

@@ -85,6 +85,7 @@ class _Checked:
             for key in ("ge", "le", "lt")
             if hasattr(one, key)
         }
+        given = kind(given)  # what was compared: a text of a number, too, is shown as the number
         if "lt" in bounds:
             return f"from {bounds['ge']} to below {bounds['lt']}, not {given}"
         if error["type"] == "less_than_equal":

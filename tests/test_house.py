@@ -58,7 +58,7 @@ TORCH = {
 TORCH_ELSEWHERE: set[str] = set()
 
 
-# Public names that several classes of a package have; five of them would be few enough.
+# Public names that several classes of a package have.
 TWICE: set[tuple[str, str]] = set()
 
 # Files of the packages, with train.py and eval.py, that have fewer than LINES lines. A few more or

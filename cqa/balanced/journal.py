@@ -1,7 +1,8 @@
 """What is done of a benchmark that is being built: a file for each type, a line for each query.
 
 After the queries of a round stands a line that says so; what follows the last of these lines was
-not finished and is made again.
+not finished and is made again. The types of a benchmark fill up at different times and end in one
+file in the order of the plan, so that one part file, as other long runs have, would not do.
 """
 
 from __future__ import annotations

@@ -132,7 +132,7 @@ class TrainingLoop(ABC):
 
     @abstractmethod
     def told(self, share: float) -> str:
-        """What to tell of the share that is right, as "accuracy 50.0% on 10 questions"."""
+        """What to tell of the share that is right, as "accuracy 50.0% on 10 examples"."""
 
     @abstractmethod
     def history(self) -> History:

@@ -35,6 +35,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         content = self.rfile.read(int(self.headers["Content-Length"]))
+        if self.path == "/garbage":
+            self.wfile.write(b"garbage\r\n\r\n")
+            self.close_connection = True
+            return
         self.server.seen.append((self.path, self.headers, content))  # type: ignore[attr-defined]
         if self.path.endswith("/moved"):
             self.send_response(307)
@@ -108,6 +112,11 @@ def test_lines_come_as_they_are_written(server: Any, make: Any) -> None:
         assert answer.status == 200 and next(lines) == "data: 1"
         server.go.set()
         assert list(lines) == ["data: 2\u2028", "", "end"]
+
+
+def test_a_reply_that_is_not_of_http(server: Any, make: Any) -> None:
+    with pytest.raises(LostError, match=r"^the reply does not begin as one of HTTP does$"):
+        make(server.url + "/garbage").send(b"", {}, 5)
 
 
 def test_a_stream_that_is_late_or_ends_before_its_end(server: Any, make: Any) -> None:

@@ -245,3 +245,24 @@ def test_a_timed_process_runs_no_script_again_and_ends_with_its_own(tmp_path: Pa
             return
         time.sleep(0.02)
     pytest.fail("the process has not ended")
+
+
+def test_a_timed_process_takes_no_module_from_the_folder_at_hand(tmp_path: Path) -> None:
+    """No more than the process that begins it does."""
+    for name in ("random", "queue", "pickle", "kopl_base"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('a file of the user')\n")
+    (tmp_path / "scripts").mkdir()
+    script = tmp_path / "scripts" / "script.py"
+    script.write_text(
+        "import functools, sys\n"
+        f"sys.path.insert(0, {str(ROOT)!r})\n"
+        "from kopl_base.processes import TimedProcess\n"
+        "from tests.kopl_base.test_processes import prepared\n"
+        "process = TimedProcess(lambda: functools.partial(prepared, 'x'))\n"
+        "print(process.make(0, timeout=60)[0])\n"
+        "process.close()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.stdout, done.returncode) == ("x\n", 0), done.stderr

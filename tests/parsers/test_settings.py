@@ -124,6 +124,8 @@ def test_configs_of_an_installed_package_lie_inside_it(
         (["epochs"], "key=value"),
         (["epochs=0"], "at least 1"),
         (["learning_rate=nan"], "at least 0"),
+        (["warm_up=-1"], r"warm_up must be at least 0, not -1\.0"),
+        (["dropout=1"], r"dropout must be from 0 to below 1, not 1\.0"),
         (["dropout=1"], "below 1"),
         (["hidden=65"], "even"),
         (["model=seq2seq", "heads=3"], "multiple of heads"),
