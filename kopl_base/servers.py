@@ -216,6 +216,25 @@ def find_program(*names: str) -> str | None:
     return None
 
 
+def run_program(command: Sequence[str], seconds: float) -> tuple[int, str]:
+    """The exit status of a program that is not a server, and all that it said.
+
+    Raises TimeoutError when it takes longer; it is ended then.
+    """
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,  # or it may ask for something, and wait
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    return done.returncode, done.stdout.decode("utf-8", "replace")
+
+
 def free_port() -> int:
     """A port of this machine on which nobody listens now."""
     with socket.socket() as probe:

@@ -57,6 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_samples(parser: argparse.ArgumentParser) -> None:
+    """Add the file of sampled queries to the arguments of a command."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="sampled queries with their answers: JSON lines, Parquet, or a folder of BetaE's"
+        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON; or queries whose answers the graph gives:"
+        " BetaE's pickle of queries alone, JSON lines of Query2box",
+    )
+
+
 def add_graph(parser: argparse.ArgumentParser) -> None:
     """Add the graph and the split to the arguments of a command."""
     parser.add_argument(

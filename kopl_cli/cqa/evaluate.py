@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from cqa.vocabularies import INPUT_FORMATS, PUBLISHED_RESULTS, ROWS, TABLE_FORMATS, TIES
 from kopl_base.errors import KoplError
 from kopl_cli.common import positive
-from kopl_cli.cqa.answer import add_graph, open_graph
+from kopl_cli.cqa.answer import add_graph, add_samples, open_graph
 
 if TYPE_CHECKING:
     from cqa.evaluation.evaluation import Evaluation
@@ -32,13 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " answers that stand before all else (entailment). In percent; means over answers, then"
         " queries, then types."
     )
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="sampled queries with their answers: JSON lines, Parquet, or a folder of BetaE's"
-        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON; or queries whose answers the graph gives:"
-        " BetaE's pickle of queries alone, JSON lines of Query2box",
-    )
+    add_samples(parser)
     add_graph(parser)
     parser.add_argument(
         "--reasoner",

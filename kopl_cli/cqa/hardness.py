@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cqa.vocabularies import INPUT_FORMATS, NO_ANSWER, PUBLISHED_SHARES
 from kopl_base.errors import KoplError
-from kopl_cli.cqa.answer import add_graph, open_graph
+from kopl_cli.cqa.answer import add_graph, add_samples, open_graph
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,13 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " match spell, for the match with the fewest missing links, then the fewest hops. A pair"
         ' all of whose links are missing is counted as "itself" (full inference).'
     )
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        help="sampled queries with their answers: JSON lines, Parquet, or a folder of BetaE's"
-        " pickles, EFO-1-QA's tables or EFOk-CQA's JSON; or queries whose answers the graph gives:"
-        " BetaE's pickle of queries alone, JSON lines of Query2box",
-    )
+    add_samples(parser)
     add_graph(parser)
     parser.add_argument("--input-format", choices=INPUT_FORMATS,
                         help="default: found by what is there")  # fmt: skip

@@ -20,6 +20,7 @@ from kopl_base.servers import (
     find_program,
     free_port,
     listens,
+    run_program,
 )
 
 SERVES = """
@@ -131,3 +132,11 @@ def test_programs_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     (beside / "serves").unlink()
     assert find_program("nothing", "serves") == str(on_path / "serves")
     assert find_program("nothing") is None
+
+
+def test_a_program_is_run_to_its_end_or_ended() -> None:
+    says = "import sys; print('é', sys.stdin.read(), flush=True); print('no', file=sys.stderr)"
+    status, said = run_program([sys.executable, "-X", "utf8", "-c", f"{says}; sys.exit(3)"], 60)
+    assert (status, said.split()) == (3, ["é", "no"])
+    with pytest.raises(TimeoutError):
+        run_program([sys.executable, "-c", "import time; time.sleep(60)"], 0.1)

@@ -151,3 +151,15 @@ def test_serve_ends_with_its_process(server: OxigraphServer, tmp_path: Path) -> 
         process.stdout.close()
     with pytest.raises(UnreachableError):
         Endpoint(url, retries=0).query("ASK { }")
+
+
+def test_loading_that_takes_too_long_is_told_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr(module, "find_binary", lambda: str(slow))
+    with pytest.raises(TimedOutError, match=r"kb\.nt: Oxigraph did not load it within 0\.1 s"):
+        module.load(tmp_path / "store", "kb.nt", wait=0.1)
+    assert list(tmp_path.iterdir()) == [slow]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,14 @@ from kopl.sparql.engines.endpoint import Endpoint
 from kopl.sparql.errors import MissingPackageError, TimedOutError, UnreachableError
 from kopl_base.errors import WriteError
 from kopl_base.packages import needs
-from kopl_base.servers import LocalServer, Ports, ServerError, ended_by_signals, find_program
+from kopl_base.servers import (
+    LocalServer,
+    Ports,
+    ServerError,
+    ended_by_signals,
+    find_program,
+    run_program,
+)
 from kopl_base.temporary import filling
 
 
@@ -100,22 +106,16 @@ def load(location: Path | str, file: Path | str, *, wait: float = 3600.0) -> Non
     Raises WriteError when the file cannot be loaded and TimedOutError after ``wait`` seconds.
     """
     location, binary = Path(location), find_binary()
-    try:
-        with filling(location) as temporary:
-            done = subprocess.run(
-                [binary, "load", "--location", temporary, "--file", str(file), "--lenient"],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=wait,
-                check=False,
-            )
-            said = " ".join(done.stdout.decode("utf-8", "replace").split())[-300:]
-            # Lenient loading, which our own bare IRIs need, passes over lines that it cannot read.
-            if done.returncode or "error" in said.lower():
-                raise WriteError(f"{file}: Oxigraph could not load it: {said}")
-    except subprocess.TimeoutExpired:
-        raise TimedOutError(f"{file}: Oxigraph did not load it within {wait:g} s") from None
+    with filling(location) as temporary:
+        command = [binary, "load", "--location", str(temporary), "--file", str(file), "--lenient"]
+        try:
+            status, output = run_program(command, wait)
+        except TimeoutError:
+            raise TimedOutError(f"{file}: Oxigraph did not load it within {wait:g} s") from None
+        said = " ".join(output.split())[-300:]
+        # Lenient loading, which our own bare IRIs need, passes over lines that it cannot read.
+        if status or "error" in said.lower():
+            raise WriteError(f"{file}: Oxigraph could not load it: {said}")
 
 
 def serve(

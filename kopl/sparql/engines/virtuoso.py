@@ -7,7 +7,6 @@ import json
 import os
 import re
 import secrets
-import subprocess
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -25,7 +24,15 @@ from kopl.sparql.errors import (
     UnreachableError,
 )
 from kopl_base.errors import ReadError, WriteError
-from kopl_base.servers import Background, LocalServer, Ports, ServerError, find_program, listens
+from kopl_base.servers import (
+    Background,
+    LocalServer,
+    Ports,
+    ServerError,
+    find_program,
+    listens,
+    run_program,
+)
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
@@ -249,23 +256,15 @@ class VirtuosoServer:
         command = [client, f"127.0.0.1:{self._state()['port']}", "dba", password]
         command += ["VERBOSE=OFF", "BANNER=OFF", "PROMPT=OFF", "ECHO=OFF", "ERRORS=STDOUT"]
         try:
-            done = subprocess.run(
-                [*command, f"EXEC={text}"],
-                stdin=subprocess.DEVNULL,  # or it asks for another password, and waits
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                timeout=wait,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+            status, said = run_program([*command, f"EXEC={text}"], wait)
+        except TimeoutError:
             raise TimedOutError(
                 f"Virtuoso in {self.folder} did not finish {text.split('(')[0]!r} within {wait:g} s"
             ) from None
-        said = done.stdout.decode("utf-8", "replace")
         if failed := re.search(r"\*\*\* Error (\w+): (.*)", said):
             words = re.sub(r"^\[Virtuoso \w+\]|\[Virtuoso Server\]", "", failed[2]).strip()
             raise NotUnderstoodError(f"Virtuoso in {self.folder}: {failed[1]} {words}")
-        if done.returncode:
+        if status:
             raise UnreachableError(
                 f"Virtuoso in {self.folder} does not answer: {said.strip()[-300:]}"
             )

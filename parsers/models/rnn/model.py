@@ -279,6 +279,17 @@ class Unsayable(Exception):
     """An example with a token or argument that the vocabularies do not have."""
 
 
+def _numbers(vocabulary: Inventory, texts: Iterable[str], what: str) -> list[int]:
+    """The numbers of texts, which are of such a kind; raises Unsayable for one without."""
+    numbers = []
+    for text in texts:
+        number = vocabulary.number(text)
+        if number is None:
+            raise Unsayable(f"the vocabulary has no {what} {text!r}")
+        numbers.append(number)
+    return numbers
+
+
 # Functions, the arguments of each, and the logarithm of their probability.
 Filled = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], float]
 
@@ -305,12 +316,7 @@ class RnnPrograms(RnnModel):
             raise Unsayable(f"the program has {MOST_CALLS} calls or more")
         arguments = []
         for texts in outline.arguments:
-            numbers = []
-            for text in texts:
-                number = self.arguments.number(text)
-                if number is None:
-                    raise Unsayable(f"the vocabulary has no argument {text!r}")
-                numbers.append(number)
+            numbers = _numbers(self.arguments, texts, "argument")
             # Behind the end nothing is ever read, so that nothing is learnt of it.
             ended = [*numbers, 0, *[IGNORED] * MOST_ARGUMENTS]
             arguments.append(ended[:MOST_ARGUMENTS])
@@ -412,12 +418,7 @@ class RnnQueries(RnnModel):
             texts = tokens_of(self.language.gold(example))
         except NotWritableError as error:
             raise Unsayable(str(error)) from None
-        numbers = []
-        for text in texts:
-            number = self.tokens.number(text)
-            if number is None:
-                raise Unsayable(f"the vocabulary has no token {text!r}")
-            numbers.append(number)
+        numbers = _numbers(self.tokens, texts, "token")
         if len(numbers) >= MOST_TOKENS:
             raise Unsayable(f"the query has more than {MOST_TOKENS} tokens")
         return numbers, []
