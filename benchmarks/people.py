@@ -31,7 +31,7 @@ sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__fi
 from kb import KnowledgeBase, KoplError, load  # noqa: E402
 from kopl import Executor  # noqa: E402
 from kopl.answer_forms import AnswerForm, answer_of, read_form  # noqa: E402
-from kopl.answers import same_answer  # noqa: E402
+from kopl.answers import same_answers  # noqa: E402
 from kopl.example import read_objects  # noqa: E402
 from kopl.text import read  # noqa: E402
 from kopl_base.errors import ReadError  # noqa: E402
@@ -58,19 +58,7 @@ class Asked:
     def accepts(self, denotation: Iterable[str]) -> bool:
         """Whether one of the answers is this denotation, up to order and ways of writing."""
         found = list(denotation)
-        return any(_same(answer, found) for answer in self.answers)
-
-
-def _same(gold: tuple[str, ...], found: list[str]) -> bool:
-    if len(gold) != len(found):
-        return False
-    rest = list(found)
-    for one in gold:
-        match = next((other for other in rest if same_answer(one, other)), None)
-        if match is None:
-            return False
-        rest.remove(match)
-    return True
+        return any(same_answers(answer, found) for answer in self.answers)
 
 
 def questions(path: Path) -> Iterator[Asked]:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from kopl.answers import same_answer
+from kopl.answer_forms import answer_of
+from kopl.answers import same_answer, same_answers
 from kopl.errors import ProgramError
 from kopl.example import Example
 from kopl.executor import Executor
@@ -112,8 +113,16 @@ class Checker:
         if (answer := example.answer) is not None:
             self.summary.answers += 1
             for name, found in (("program", by_program), ("query", by_query)):
-                if found is not None and not _gives(found, answer):
-                    given = f"stored is {answer!r}, the {name} gives {_listed(found)}"
+                read = None if found is None else answer_of(found, example.answer_form)
+                if read is not None and not _gives(read, answer):
+                    given = f"stored is {answer!r}, the {name} gives {_listed(read)}"
+                    yield f"answer of the {name}", given
+        if example.answers:
+            self.summary.answers += 1
+            for name, found in (("program", by_program), ("query", by_query)):
+                if found is not None and not same_answers(example.answers, found):
+                    stored = _listed(list(example.answers))
+                    given = f"stored are {stored}, the {name} gives {_listed(found)}"
                     yield f"answer of the {name}", given
         if by_program is not None and by_query is not None and not _same(by_program, by_query):
             yield (

@@ -211,11 +211,15 @@ def write_kqapro(path: Path | str, examples: Iterable[Example], *, bare: bool = 
     """Write one JSON list as KQA Pro publishes and say how many; ``bare``: as its test.json.
 
     The published preprocessing reads choices of every question and looks the answer up in them:
-    a warning tells how many questions lack that.
+    a warning tells how many questions lack that. Questions with several answers or with an answer
+    form, which KQA Pro's files have no place for, are left out; a warning counts them.
     """
-    count = without = 0
+    count = without = left_out = 0
     with writing(path) as file:
         for example in examples:
+            if example.answers or example.answer_form is not None:
+                left_out += 1
+                continue
             file.write(",\n" if count else "[")
             file.write(json.dumps(to_kqapro(example, bare=bare), ensure_ascii=False))
             count += 1
@@ -223,6 +227,13 @@ def write_kqapro(path: Path | str, examples: Iterable[Example], *, bare: bool = 
                 example.answer is not None and example.answer not in example.choices
             )
         file.write("]\n" if count else "[]\n")
+    if left_out:
+        log.warning(
+            "%s: %d questions with several answers, or yes and no read from a count or a name, are"
+            " left out: KQA Pro's files have no place for them",
+            Path(path).name,
+            left_out,
+        )
     if without:
         log.warning(
             "%s: %d of %d questions have no choices with their answer; KQA Pro's published"

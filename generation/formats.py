@@ -27,7 +27,9 @@ log = logging.getLogger("kb")
 PARTS = {"train": ("train",), "valid": ("valid", "validation", "val", "dev"), "test": ("test",)}
 PART_OF = {name: part for part, names in PARTS.items() for name in names}
 
-COLUMNS = (*FIELDS, "extra")
+# Few sets have questions with several answers or with an answer form: no columns of their own.
+FORMS = ("answers", "answer_form")
+COLUMNS = (*(name for name in FIELDS if name not in FORMS), "extra")
 
 # The place of an example, and the example or why it cannot be read.
 Item = tuple[str, Example | ReadError]
@@ -184,10 +186,10 @@ def has_question(item: Mapping[str, Any]) -> bool:
 def to_row(example: Example) -> dict[str, Any]:
     """A table's row with every column: extra fields are one JSON text, so that none is lost."""
     item = replace(example, extra={}).to_json()
-    row: dict[str, Any] = {key: item.get(key) for key in FIELDS}
+    row: dict[str, Any] = {key: item.get(key) for key in COLUMNS}
     row["choices"] = list(example.choices)
-    extra = json.dumps(dict(example.extra), ensure_ascii=False) if example.extra else None
-    return row | {"extra": extra}
+    rest = {key: item[key] for key in FORMS if key in item} | dict(example.extra)
+    return row | {"extra": json.dumps(rest, ensure_ascii=False) if rest else None}
 
 
 def from_row(row: dict[str, Any]) -> Any:
@@ -195,7 +197,7 @@ def from_row(row: dict[str, Any]) -> Any:
 
     An extra that is not JSON gives a ReadError in its place.
     """
-    item = {key: row[key] for key in FIELDS if row.get(key) is not None}
+    item = {key: row[key] for key in COLUMNS[:-1] if row.get(key) is not None}
     if isinstance(calls := item.get("program"), dict):  # as some tools hold lists of structures
         try:
             item["program"] = [
@@ -208,7 +210,7 @@ def from_row(row: dict[str, Any]) -> Any:
             extra = dict(json.loads(text))
         except (ValueError, TypeError, RecursionError):
             return ReadError("the column 'extra' is not a JSON object")
-        item |= {key: value for key, value in extra.items() if key not in FIELDS}
+        item |= {key: value for key, value in extra.items() if key not in COLUMNS[:-1]}
         if "\\u" in text and not _is_text(extra):
             return ReadError("the column 'extra' is not UTF-8 text")
     return item
@@ -219,7 +221,7 @@ def _from_any_row(row: dict[str, Any]) -> Any:
     item = from_row(row)
     if isinstance(item, ReadError) or "extra" in row:
         return item
-    return item | {key: v for key, v in row.items() if key not in FIELDS and _is_json(v)}
+    return item | {key: v for key, v in row.items() if key not in COLUMNS[:-1] and _is_json(v)}
 
 
 def _is_json(item: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from kopl.functions import COUNT
 from kopl.program import Call
+from kopl.types import Type
 
 
 @dataclass(frozen=True)
@@ -62,15 +63,27 @@ def read_form(item: Any, program: Call | None = None) -> AnswerForm | None:
     )
 
 
-def answer_of(denotation: Sequence[str], form: AnswerForm | None) -> list[str]:
+def answer_of(
+    denotation: Sequence[str], form: AnswerForm | None, program: Call | None = None
+) -> list[str]:
     """The denotation as the form reads it: ["yes"], ["no"], or itself where there is no form.
+
+    A form says nothing of a ``program`` that it cannot read: "exists" of one that does not count,
+    a name of one that counts or says yes or no itself. Such a denotation comes back as it is.
 
     >>> answer_of(["3"], Exists()), answer_of(["Rhine"], Is("Elbe"))
     (['yes'], ['no'])
     """
-    if form is None:
+    if form is None or (program is not None and not _reads(form, program)):
         return list(denotation)
     if isinstance(form, Exists):
         [count] = denotation
         return ["yes" if int(count) else "no"]
     return ["yes" if list(denotation) == [form.name] else "no"]
+
+
+def _reads(form: AnswerForm, program: Call) -> bool:
+    """Whether a form can read what a program denotes."""
+    if isinstance(form, Exists):
+        return program.function is COUNT
+    return program.function.output not in (Type.TRUTH, Type.NUMBER)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date
 
 from kb.values import Date, Quantity, ValueReadError, read_quantity, read_time
@@ -21,6 +22,19 @@ def same_answer(gold: str, predicted: str) -> bool:
         return True
     left, right = _reading(gold), _reading(predicted)
     return left is not None and left == right
+
+
+def same_answers(gold: Sequence[str], predicted: Sequence[str]) -> bool:
+    """Whether two lists hold the same answers by the default rule, in whatever order."""
+    if len(gold) != len(predicted):
+        return False
+    rest = list(predicted)
+    for one in gold:
+        match = next((other for other in rest if same_answer(one, other)), None)
+        if match is None:
+            return False
+        rest.remove(match)
+    return True
 
 
 def _reading(text: str) -> Quantity | Date | None:

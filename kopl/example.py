@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
+from kopl.answer_forms import AnswerForm, read_form
 from kopl.errors import ProgramError
 from kopl.program import Call
 from kopl.text import read_json, to_json
@@ -16,7 +17,18 @@ from kopl_base.errors import ReadError
 from kopl_base.stream import JsonStream, TextReader, writing
 
 # The keys of a line, in their order; any other key is extra.
-FIELDS = ("id", "question", "canonical", "program", "sparql", "answer", "choices", "type")
+FIELDS = (
+    "id",
+    "question",
+    "canonical",
+    "program",
+    "sparql",
+    "answer",
+    "answers",
+    "answer_form",
+    "choices",
+    "type",
+)
 
 # What earlier releases of KQA Pro call the question; "text" is what was rewritten, where both are.
 OLD_NAMES = ("rewrite", "text")
@@ -27,7 +39,9 @@ class Example:
     """One instance of a question set.
 
     ``type`` is the asking strategy where it is known, ``canonical`` the question before it was
-    rephrased, ``sparql`` the query of the program; ``extra`` keeps fields of other tools.
+    rephrased, ``sparql`` the query of the program; ``extra`` keeps fields of other tools. A
+    question that asks for several things has ``answers`` and no ``answer``. ``answer_form`` reads
+    what the program denotes as yes or no (`kopl.answer_forms`).
     """
 
     question: str
@@ -38,6 +52,8 @@ class Example:
     type: str | None = None
     sparql: str | None = None
     canonical: str | None = None
+    answers: tuple[str, ...] = ()
+    answer_form: AnswerForm | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def to_json(self, *, published: bool = False) -> dict[str, Any]:
@@ -49,6 +65,8 @@ class Example:
             "program": to_json(self.program, published=published),
             "sparql": self.sparql,
             "answer": self.answer,
+            "answers": list(self.answers) or None,
+            "answer_form": None if self.answer_form is None else self.answer_form.to_json(),
             "choices": list(self.choices) or None,
             "type": self.type,
         }
@@ -56,11 +74,14 @@ class Example:
 
     @classmethod
     def from_json(cls, item: Mapping[str, Any]) -> Example:
-        """The example in such an object; raises KeyError, TypeError or ParseError."""
+        """The example in such an object; raises KeyError, TypeError, ValueError or ParseError."""
         item = _renamed(item)
         asked = _asked(item) | _texts(item, "answer", "type", "sparql", "canonical")
         extra = {key: value for key, value in item.items() if key not in FIELDS}
-        return cls(program=read_json(item["program"]), extra=extra, **asked)
+        program = read_json(item["program"])
+        form = read_form(item.get("answer_form"), program)
+        answers = _list_of_texts(item, "answers")
+        return cls(program=program, answers=answers, answer_form=form, extra=extra, **asked)
 
 
 @dataclass(frozen=True)
@@ -103,16 +124,22 @@ Asked: TypeAlias = Example | BareQuestion
 
 def _asked(item: Mapping[str, Any]) -> dict[str, Any]:
     """The question, its choices and its name; raises KeyError or TypeError."""
-    id, choices = item.get("id"), item.get("choices") or ()
+    id = item.get("id")
     if not isinstance(item["question"], str):
         raise TypeError(f"the question is {item['question']!r}, but must be a text")
-    if not isinstance(choices, list | tuple) or any(type(one) is not str for one in choices):
-        raise TypeError("'choices' must be a list of texts")
     return {
         "question": item["question"],
-        "choices": tuple(choices),
+        "choices": _list_of_texts(item, "choices"),
         "id": None if id is None else str(id),
     }
+
+
+def _list_of_texts(item: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """The texts of a list that may be missing; raises TypeError."""
+    texts = item.get(key) or ()
+    if not isinstance(texts, list | tuple) or any(type(one) is not str for one in texts):
+        raise TypeError(f"{key!r} must be a list of texts")
+    return tuple(texts)
 
 
 def _texts(item: Mapping[str, Any], *keys: str) -> dict[str, Any]:
@@ -170,13 +197,13 @@ def read_example(item: Any, place: str = "", source: str = "") -> Example:
         return example
     except UnicodeEncodeError:
         raise ReadError("the program is not UTF-8 text", place=place, source=source) from None
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise _malformed(error, place, source) from None
     except ProgramError as error:
         raise ReadError(f"program: {error}", place=place, source=source) from None
 
 
-def _malformed(error: KeyError | TypeError, place: str, source: str) -> ReadError:
+def _malformed(error: KeyError | TypeError | ValueError, place: str, source: str) -> ReadError:
     missing = f"there is no {error}" if isinstance(error, KeyError) else str(error)
     return ReadError(f"not an example: {missing}", place=place, source=source)
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from kb.values import ValueReadError
-from kopl.answers import published_equal, same_answer
+from kopl.answer_forms import answer_of
+from kopl.answers import published_equal, same_answer, same_answers
 from kopl.errors import ParseError, TypingError
 from kopl.example import Asked, Example
 from kopl.executor import Denoted
@@ -134,7 +135,7 @@ def judge(
             outcome = language.run(prediction)
         except KoplError as error:
             failure = error
-    strings = outcome.denotation if outcome is not None else None
+    strings = None if outcome is None else _as_asked(outcome, prediction, example)
     first = strings[0] if strings else None
     same = _same_program(example, prediction, language)
     return JudgedExample(
@@ -152,14 +153,24 @@ def judge(
     )
 
 
+def _as_asked(outcome: Denoted, prediction: Prediction, example: Asked) -> list[str]:
+    """What a prediction denotes, read by the example's answer form, if it has one."""
+    form = example.answer_form if isinstance(example, Example) else None
+    return answer_of(outcome.denotation, form, prediction.program)
+
+
 def gold_answer(example: Asked, language: OutputLanguage) -> str | None:
     """The stored answer, or the only one that the gold program has; None where there is none."""
     if example.answer is not None or example.program is None:
         return example.answer
+    if example.answers:
+        return ", ".join(example.answers)
     try:
-        return language.executor.run(example.program).answer
+        found = language.executor.run(example.program).denotation
     except KoplError:
         return None
+    read = answer_of(found, example.answer_form if isinstance(example, Example) else None)
+    return read[0] if len(read) == 1 else None
 
 
 def _verdict(
@@ -171,6 +182,10 @@ def _verdict(
         return "did not type"
     if failure is not None or strings is None:
         return "did not run"
+    if isinstance(example, Example) and example.answers:
+        if not strings:
+            return "no answer"
+        return "right" if same_answers(example.answers, strings) else "wrong answer"
     if len(strings) != 1:
         return "several answers" if strings else "no answer"
     if gold is None and example.program is None:
@@ -205,6 +220,8 @@ def skills_of(
     answer) nothing is zero-shot; without a program all other columns are unknown.
     """
     found = set() if example.program is None else set(skills(example.program))
+    if isinstance(example, Example) and example.answers:
+        return found  # of several answers none is new as a whole
     answer = example.answer if example.answer is not None else gold
     if seen_answers and answer is not None and answer not in seen_answers:
         found.add("zero-shot")
