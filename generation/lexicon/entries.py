@@ -65,12 +65,20 @@ class RelationEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConceptEntry:
-    """How a concept is said; ``the`` puts "the" before the names of its entities (rivers)."""
+    """How a concept is said; ``the`` puts "the" before the names of its entities (rivers).
+
+    ``head``: whether people call things by it ("the country that ..."), ``counted``: whether they
+    ask how many there are, ``complete``: whether the knowledge base has all there are; None leaves
+    it to the facts.
+    """
 
     noun: str
     nouns: str
     a: str
     the: bool = False
+    head: bool | None = None
+    counted: bool | None = None
+    complete: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,8 @@ class KeyEntry:
     ("higher" elevation), ``adjective`` what has it ("longer"; may be missing); both are the words
     for more, most, less and least. ``counted`` is what a number of the key counts ("seats"),
     ``event`` what happened at its time ("was born"), ``question`` asks for it, with "{}" for its
-    owner.
+    owner. ``identifies``: whether people know things by its values, as by no code; None leaves it
+    to the facts.
     """
 
     noun: str
@@ -92,6 +101,7 @@ class KeyEntry:
     counted: str = ""
     event: Verb | None = None
     question: str = ""
+    identifies: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
