@@ -14,15 +14,15 @@ from itertools import count as count_from
 from random import Random
 
 from generation.choices import Choices
+from generation.comparisons import Comparisons
 from generation.grammar import ROOT, Grammar, Pattern, Rule, bundled
 from generation.judge import Judge, Unseen, marks
 from generation.lexicon import Lexicon, NoWords
-from generation.pools import OPERATORS, NoDraw
+from generation.pools import NoDraw
 from generation.sampler import Sampler
 from generation.stats import SHARES
 from kb import KnowledgeBase
 from kb.schema import Schema
-from kb.values import Operator
 from kopl.example import Example
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.program import Call, post_order
@@ -30,7 +30,6 @@ from kopl.sparql.ast import write
 from kopl.sparql.from_kopl import translate
 from kopl.sparql.sets import SUPERLATIVE
 from kopl.traits import hops, locating, skills
-from kopl.types import Kind
 from kopl_base.errors import KoplError
 
 SIZE = 500
@@ -119,7 +118,6 @@ class Balance:
         self._kept = self._of_short = self._of_zero = 0
         self._of: Counter[str] = Counter()
         self._used: Counter[Function] = Counter()
-        self._operators: Counter[str] = Counter()
         reach = frozenset[Function]().union(*(rule.reach for rule in grammar.rules[ROOT]))
         self._functions = [function for function in FUNCTIONS.values() if function in reach]
 
@@ -130,23 +128,6 @@ class Balance:
         self._of_short += program.size <= SHORT
         self._of_zero += program.function is COUNT and answer == "0"
         self._used.update({call.function for call in post_order(program)})
-        self._operators.update(
-            text
-            for call in post_order(program)
-            for text, (_, kind) in zip(call.arguments, call.function.arguments, strict=True)
-            if kind is Kind.OPERATOR
-        )
-
-    def operators(self) -> Mapping[Operator, float]:
-        """How likely operators shall be, so that they come as often as they should.
-
-        One that is rarely kept, as few questions with it have one answer, is drawn more often.
-        """
-        whole = self._operators.total() + 10
-        return {
-            operator: share * (share * whole / (self._operators[operator] + 10 * share)) ** 2
-            for operator, share in OPERATORS.items()
-        }
 
     def orders(self) -> Iterator[Order]:
         """What to try for the next question, one after the other.
@@ -220,6 +201,7 @@ class Maker:
         """The examples of a block, in order; fewer than SIZE when no more are found."""
         source = self._sampler.source
         random = source.random = Random(f"{seed}/{number}")
+        comparisons = source.comparisons = Comparisons(random)
         judge = Judge(self.kb, clauses=self.options.clauses, reasons=self.reasons)
         balance = Balance(
             self.grammar,
@@ -232,11 +214,11 @@ class Maker:
             least=self.options.least,
         )
         for place in range(SIZE):
-            source.operators = balance.operators()
             for order in balance.orders():
                 example = self._attempt(judge, order, f"{seed}-{number}-{place}")
                 if example is not None:
                     balance.count(example.type or "", example.program, example.answer or "")
+                    comparisons.count(example.program, example.answer or "")
                     yield example
                     break
             else:

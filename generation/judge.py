@@ -43,7 +43,6 @@ Marks: TypeAlias = tuple[bytes, bytes]
 FILTERS = frozenset((FILTER_STR, FILTER_NUM, FILTER_YEAR, FILTER_DATE))
 QFILTERS = frozenset((QFILTER_STR, QFILTER_NUM, QFILTER_YEAR, QFILTER_DATE))
 LONGEST = 45  # words in a question
-BALANCE = 2  # by how many questions of a block "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
 _STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
 # The same with a name between: "has the natural resource tin as a natural resource".
@@ -189,7 +188,6 @@ class Judge:
         self._lenient = Executor(kb)
         self._clauses = clauses
         self._unseen = Unseen()
-        self._lead = 0  # of yes over no
         self.reasons: Counter[str] = Counter() if reasons is None else reasons
 
     def denote(self, program: Call) -> list[str]:
@@ -243,8 +241,6 @@ class Judge:
             for way in dropped:
                 if not self._matters(way, denotation, singular, shared):
                     return None, "a clause too many"
-        if asked.output is Type.TRUTH and not self._keeps_balance(answer):
-            return None, "yes or no ahead"
         return Verdict(answer, dropped), ""
 
     def _matters(
@@ -258,14 +254,6 @@ class Judge:
             return not all(self._is_one(part, shared) for part in left)
         except ProgramError:
             return True
-
-    def _keeps_balance(self, answer: str) -> bool:
-        """Whether yes and no stay about as frequent with one more; counts it when they do."""
-        lead = self._lead + (1 if answer == "yes" else -1)
-        if abs(lead) > BALANCE:
-            return False
-        self._lead = lead
-        return True
 
     def _is_one(self, part: Call, shared: dict[Call, Outcome]) -> bool:
         return len(self._executor.outcome(part, shared)) == 1

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Literal, TypeAlias
 
+from generation.comparisons import Comparisons, constant_for
 from generation.derivation import Derivation
 from generation.grammar import Part, Pattern, Symbol, Variable
 from generation.lexicon import Lexicon, OperatorWords, ValueWords, Words
 from generation.pools import (
-    OPERATORS,
     Form,
     NoDraw,
     Pools,
     Qualified,
-    constant_for,
     draw_from,
-    draw_operator,
 )
 from kb import KnowledgeBase, Value
 from kb.facts import FactTable
@@ -133,7 +131,7 @@ class Source:
     """What parts are drawn from: facts, chance, and what calls give on the knowledge base.
 
     ``draw`` draws a part of a program, and so goes on with the grammar; the sampler hands it in.
-    ``operators`` is how likely each operator is, ``nothing`` whether a part is still to be drawn so
+    ``comparisons`` says which operators come, ``nothing`` whether a part is still to be drawn so
     that it gives nothing.
     """
 
@@ -146,7 +144,7 @@ class Source:
     ) -> None:
         self.kb, self.random, self.lexicon, self.draw = kb, random, lexicon, draw
         self.pools = Pools(kb)
-        self.operators: Mapping[Operator, float] = OPERATORS
+        self.comparisons = Comparisons(random)
         self.nothing = False
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
@@ -226,26 +224,37 @@ class Source:
         return found, self.kb.values[value]
 
     def comparison(
-        self, pattern: Pattern, key: str, value: Value, holds: bool, scope: Scope
-    ) -> list[Words]:
-        """The constant, and the operator if there is one, that hold of a value or do not."""
+        self,
+        pattern: Pattern,
+        key: str,
+        value: Value,
+        scope: Scope,
+        *,
+        verified: bool = False,
+        fact: Fact | None = None,
+    ) -> tuple[list[Words], bool]:
+        """The constant and the operator, if there is one, for a value; and whether they hold.
+
+        They hold but where something is ``verified``. ``fact`` is the one whose qualifier the value
+        is; else it is one of the key's own.
+        """
         name = pattern.function.name
-        if name.endswith("Str"):
-            if holds:
-                return [ValueWords(str(value), value)]
-            other = constant_for(
-                self.random, value, "=", holds=False, others=self._values_of(key), day=False
-            )
-            return [ValueWords(str(other), other)]
-        given = scope.given(pattern.arguments[-1])
-        operator: Operator = given or draw_operator(self.random, self.operators)  # type: ignore[assignment]
-        others = [] if holds else self._values_of(key)
+        given = scope.given(pattern.arguments[-1]) if not name.endswith("Str") else "="
+        operator: Operator = given or self.comparisons.draw(name)  # type: ignore[assignment]
+        kind = "" if name.endswith("Str") else operator
+        holds = not verified or self.comparisons.holds(name, kind)
+        others = self._values_of(key, fact) if (operator == "!=") == holds else []
         constant = constant_for(
             self.random, value, operator, holds=holds, others=others, day=name.endswith("Date")
         )
-        return [ValueWords(str(constant), constant), OperatorWords(operator, constant)]
+        words: list[Words] = [ValueWords(str(constant), constant)]
+        return [*words, OperatorWords(operator, constant)] if kind else words, holds
 
-    def _values_of(self, key: str) -> list[Value]:
-        """A few values of a key."""
-        facts = self.pools.key_facts(self.kb.key_number(key), "any", None)
+    def _values_of(self, key: str, fact: Fact | None) -> list[Value]:
+        """A few values of a key, or of a qualifier key where a fact has it."""
+        number = self.kb.key_number(key)
+        if fact is not None:
+            values = self.pools.qualifier_values(number)
+            return [self.kb.values[draw_from(self.random, values)] for _ in range(5)]
+        facts = self.pools.key_facts(number, "any", None)
         return [self.pools.value(draw_from(self.random, facts)) for _ in range(5)]

@@ -266,7 +266,7 @@ def _filter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     fact = source.literal(scope.given(pattern.arguments[0]), FORMS[pattern.function.name], goal)
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
     inner = source.draw(inside, scope, goal.at(target, namesakes=is_name(inside)))
-    words = source.comparison(pattern, key, source.pools.value(fact), True, scope)
+    words, _ = source.comparison(pattern, key, source.pools.value(fact), scope)
     call = scope.call(pattern, [inner.call], KeyWords(key), *words)
     if not is_everything(inside):
         source.narrowing(call)
@@ -282,7 +282,7 @@ def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Draw
     asked = Goal(goal.target, goal.form, (given, form), goal.path)
     inner = source.several(source.draw(pattern.inputs[0], scope, asked))
     key, value = source.qualifier(inner.fact, given, form)
-    words = source.comparison(pattern, key, value, True, scope)
+    words, _ = source.comparison(pattern, key, value, scope, fact=inner.fact)
     call = scope.call(pattern, [inner.call], QualifierWords(key), *words)
     return DrawnPart(source.narrowing(call), inner.target, inner.fact)
 
@@ -485,9 +485,9 @@ def _verify(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     inner = source.draw(pattern.inputs[0], scope, asked)
     if inner.fact is None:
         raise NoDraw
-    fact, holds = inner.fact[1], source.random.random() < 0.5
-    key, value = source.pools.key(fact), source.pools.value(fact)
-    call = scope.call(pattern, [inner.call], *source.comparison(pattern, key, value, holds, scope))
+    key, value = source.pools.key(inner.fact[1]), source.pools.value(inner.fact[1])
+    words, holds = source.comparison(pattern, key, value, scope, verified=True)
+    call = scope.call(pattern, [inner.call], *words)
     return DrawnPart(call, inner.target, intended="yes" if holds else "no")
 
 

@@ -7,14 +7,14 @@ from itertools import islice
 
 import pytest
 
-from generation.blocks import SHORT, Maker, Options
+from generation.blocks import SHORT, SIZE, Maker, Options
+from generation.comparisons import OPERATORS
 from generation.stats import SHARES
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl.executor import Executor
 from kopl.functions import FUNCTIONS
 from kopl.program import post_order
-from kopl.types import Kind
 
 
 @pytest.fixture(scope="module")
@@ -59,16 +59,49 @@ def test_without_a_share_nothing_is_counted_as_none(world: KnowledgeBase) -> Non
     assert all(example.answer != "0" for example in made)
 
 
-def test_operators_are_about_as_frequent(block: list[Example]) -> None:
+@pytest.fixture(scope="module", params=[4, pytest.param(10, marks=pytest.mark.slow)])
+def many(world: KnowledgeBase, request: pytest.FixtureRequest) -> list[Example]:
+    """2,000 questions; 5,000 in the long run."""
+    maker = Maker(world, options=Options(sparql=False))
+    return [example for number in range(request.param) for example in maker.block(6, number)]
+
+
+@pytest.mark.parametrize("function", ["VerifyStr", "VerifyNum", "VerifyYear", "VerifyDate"])
+def test_yes_and_no_are_even_for_each_operator(many: list[Example], function: str) -> None:
+    found: dict[str, Counter[str]] = {}
+    for example in many:
+        if example.program.function.name == function:
+            operator = example.program.arguments[1:]
+            found.setdefault("".join(operator), Counter())[example.answer or ""] += 1
+    for operator, answers in found.items():
+        # Within a block the two come by turns, so that they differ by one at most; which one is
+        # ahead is chance, and 2.6 standard deviations are passed by one case in a hundred.
+        lead, blocks = abs(answers["yes"] - answers["no"]), len(many) / SIZE
+        assert lead <= 2.6 * blocks**0.5, (operator, answers)
+    whole = sum(found.values(), Counter())
+    if whole.total() > 40:  # dates are rarer
+        assert set(found) == ({""} if function == "VerifyStr" else set(OPERATORS))
+    assert abs(whole["yes"] - whole["no"]) <= 0.06 * whole.total() + 4
+
+
+@pytest.mark.parametrize(
+    "functions",
+    [("FilterNum",), ("FilterYear", "FilterDate"), ("QFilterNum",), ("QFilterYear", "QFilterDate")],
+)
+def test_operators_come_at_their_shares(many: list[Example], functions: tuple[str, ...]) -> None:
     found = Counter(
-        text
-        for example in block
+        call.arguments[-1]
+        for example in many
         for call in post_order(example.program)
-        for text, (_, kind) in zip(call.arguments, call.function.arguments, strict=True)
-        if kind is Kind.OPERATOR
+        if call.function.name in functions
     )
-    assert min(found[operator] for operator in "=<>") > 0.2 * found.total()
-    assert found["!="] > 0
+    for operator, share in OPERATORS.items():
+        mean = share * found.total()
+        spread = (mean * (1 - share)) ** 0.5
+        # Two thirds of the share at least, but for chance (one case in a thousand).
+        assert found[operator] > 2 / 3 * mean - 3.1 * spread, found
+        assert found[operator] < 1.5 * mean + 3.1 * spread, found
+        assert found[operator] > 0
 
 
 def test_programs_keep_to_the_number_of_calls(world: KnowledgeBase) -> None:
