@@ -1,33 +1,27 @@
-"""English inflection of names: articles, plurals, numbers and dates as people write them."""
+"""English inflection of names: articles, plurals, numbers and dates as people write them.
+
+Plurals and articles follow the library inflect, with a table of what it gets wrong. It is imported
+when a word is asked for that no table has.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache, lru_cache
-from typing import TypeAlias
+from importlib import import_module
+from typing import Any, TypeAlias
 
 from kb import Date, Quantity, Value
 from kb.values import NO_UNIT, print_number
+from kopl_base.errors import KoplError
+from kopl_base.packages import needs
 
 _MONTHS = (
     "January", "February", "March", "April", "May", "June", "July", "August", "September",
     "October", "November", "December",
 )  # fmt: skip
-_IRREGULAR = {
-    "person": "people",
-    "man": "men",
-    "woman": "women",
-    "child": "children",
-    "foot": "feet",
-    "life": "lives",
-    "analysis": "analyses",
-    "crisis": "crises",
-    "series": "series",
-    "species": "species",
-    "percent": "percent",
-    "hertz": "hertz",
-    "monarch": "monarchs",
-}
 
 # The words for more, most, less and least.
 Comparison: TypeAlias = tuple[str, str, str, str]
@@ -36,11 +30,122 @@ _OPPOSITES = {
     "old": "young", "heavy": "light", "wide": "narrow", "deep": "shallow", "late": "early",
 }  # fmt: skip
 _LARGE = (("trillion", 1e12), ("billion", 1e9), ("million", 1e6))
-# What stands behind the head of a noun phrase: "member state | of NATO".
-_BEHIND_HEAD = re.compile(r" (?:of|in|at|on|to|for|from|by|with|within|per|against)\b")
-_SINGULAR_IN_S = re.compile(r"(?:ss|us|is|ics|gas|lens|atlas|series|species)$")
-_SPOKEN_CONSONANT = re.compile(r"(?:uni(?!n)|us[ae]|eu|one\b|once\b|ut[ei]|ubi)", re.IGNORECASE)
-_SILENT_H = re.compile(r"(?:hour|honou?r|honest|heir)", re.IGNORECASE)
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# --- exceptions ------------------------------------------------------------------------------
+
+# One and several, where inflect has another plural; "hertz" stands for "kilohertz", too.
+_IRREGULAR = dict(
+    pair.split(":")
+    for pair in _words(
+        "person:people man:men woman:women child:children foot:feet tooth:teeth mouse:mice"
+        " life:lives wolf:wolves knife:knives thief:thieves dwarf:dwarfs hero:heroes epoch:epochs"
+        " loch:lochs monarch:monarchs patriarch:patriarchs matriarch:matriarchs eunuch:eunuchs"
+        " waltz:waltzes quartz:quartzes kibbutz:kibbutzim blitz:blitzes taxon:taxa fungus:fungi"
+        " larva:larvae appendix:appendices matrix:matrices vertex:vertices analysis:analyses"
+        " crisis:crises bacterium:bacteria archipelago:archipelagos genus:genera human:humans"
+        " movie:movies cookie:cookies zombie:zombies concerto:concertos politburo:politburos"
+        " radius:radii terminus:termini nebula:nebulae supernova:supernovae polyhedron:polyhedra"
+        " cactus:cacti curriculum:curricula hoof:hooves automaton:automata mine:mines"
+    )
+)
+_SEVERAL = frozenset(_IRREGULAR.values())
+# The same for one and for several.
+_UNCHANGED = _words(
+    "series species aircraft spacecraft watercraft hovercraft headquarters crossroads means works"
+    " percent hertz lux siemens yen yuan baht rand won renminbi offspring sheep deer fish salmon"
+    " trout cod swine bison squid corps barracks gallows innings shambles chassis rendezvous"
+    " Chinese Japanese Vietnamese Portuguese Sudanese Swiss TV media"
+)
+_BY_END = ("child", "man", "woman", "hertz", "person", "life", "wolf", "knife", "craft", "monarch")
+_MANY_BY_END = ("children", "women", "people", "wolves", "knives", "lives")
+_NOT_BY_END = _words("human german roman norman ottoman talisman shaman caiman craft handicraft")
+# Words for one that look like several ...
+_ONE = _words(
+    "news gas lens atlas canvas christmas bias alias pancreas texas kansas arkansas dallas vegas"
+    " chaos ethos cosmos pathos rhinoceros asbestos diabetes rabies measles mumps herpes"
+    " molasses debris surplus tennis mars wales athens brussels paris honduras netherlands"
+    " philippines maldives bahamas seychelles comoros angeles aires naples barbados cyprus laos"
+    " achilles hercules james charles orleans dominoes billiards darts gross"
+    " rickets shingles hives summons biceps triceps forceps yes plus thus this its as"
+    " specimen regimen omen abdomen stamen semen acumen ramen yemen moines tunis memphis"
+    " pythagoras caucasus mess whereas always perhaps"
+)
+# ... and for several that do not end in -s, or do as if they were one.
+_MANY = _words(
+    "people works police cattle alumni taxa strata data phenomena criteria bacteria fungi"
+    " algae larvae nuclei genera spectra memoranda errata women men children feet teeth mice geese"
+    " oxen lice dice clothes trousers scissors jeans shorts glasses goods earnings proceeds remains"
+    " thanks premises lyrics topics critics comics fabrics clinics relics republics characteristics"
+    " metrics classics epics mosaics basics demographics graphics antibiotics plastics ceramics"
+    " narcotics tactics olympics catholics skeptics fanatics mechanics statistics"
+    " electronics pharmaceuticals menus gurus bureaus plateaus skis taxis alibis kiwis safaris"
+    " iraqis israelis pakistanis emiratis nepalis bengalis omanis kuwaitis qataris saudis"
+    " yemenis azerbaijanis buses gases lenses canvases atlases biases aliases surpluses"
+)
+_ONE_BY_END = re.compile(r"(?:ss|us|is|ics|'s)$")
+# What stands behind the head of a noun phrase: "member state | of NATO", "award | received".
+_BEHIND_HEAD = re.compile(
+    r" (?:of|in|at|on|to|for|from|by|with|within|without|per|against|over|under|about|between"
+    r"|among|before|after|during|since|until|through|via|as|than|near|behind|beyond|across"
+    r"|that|which|who|whose|where|when)\b"
+    r"| (?!(?:hun|sac|kin|ha)[a-z]*red\b|(?:[a-z]*(?:shed|speed|seed|feed|breed|weed|reed|need|deed"
+    r"|bed))\b)(?:[a-z]{2,}ed|held|spoken|written|sung|won|taken|given|known|built|made|sold|worn"
+    r"|drawn|shown|seen|done|led|kept|lost|born)(?=$|,| (?:of|in|at|on|to|for|from|by|with|within"
+    r"|as|or|and|after)\b)"
+    r"| (?:sterling|Celsius|Fahrenheit|emeritus|apparent)$"
+    r"|(?<=poet) laureate$|(?<=notary) public$|(?<=sergeant) major$"
+    r"|(?<=orney|ernor|etary|ector|rneys|rnors|aries|ctors) general$"
+)
+_PAIR = re.compile(r"([^\W\d_]+)( or | and |/)([^\W\d_]+)")
+_HYPHENED = re.compile(r"(\w+)(-(?:in-law|by|up|on|elect|designate|martial|general|at-arms))")
+# Behind "a" and "an": acronyms that are said as a word, and words that inflect takes for others.
+_SAID_AS_WORDS = _words(
+    "NATO NASA UNESCO UNICEF FIFA UEFA ASEAN OPEC AIDS NAFTA NASDAQ RAM ROM LAN SIM SWAT MIDI RAID"
+    " LASER RADAR SONAR SARS SCUBA LIBOR HUD NORAD FAQ"
+)
+_SPELT = "AEFHILMNORSX"  # letters that are said with a vowel first
+# 8, 11 and 18, whatever thousands follow, and the years of their hundreds.
+_ELEVEN = re.compile(r"8\d*|1[18](?:\d\d|(?:\d{3})*)")
+_AN = _words("ubuntu ugric umbrian umayyad uzbek urdu ural uralic urban uppsala")
+
+
+@cache
+def _engine() -> Any:
+    """The library inflect; raises KoplError without it."""
+    try:
+        with _without_checks():
+            inflect = import_module("inflect")
+    except ImportError:
+        raise KoplError(needs("English plurals", "inflect")) from None
+    return inflect.engine()
+
+
+@contextmanager
+def _without_checks() -> Iterator[None]:
+    """A time in which typeguard leaves functions as they are.
+
+    For each function whose arguments are to be checked it reads and compiles its module anew: with
+    inflect's that takes over a second in all.
+    """
+    try:
+        typeguard: Any = import_module("typeguard")
+    except ImportError:
+        yield
+        return
+    checked = typeguard.typechecked
+    typeguard.typechecked = lambda function: function
+    try:
+        yield
+    finally:
+        typeguard.typechecked = checked
+
+
+# --- nouns -----------------------------------------------------------------------------------
 
 
 def _head(phrase: str) -> tuple[str, str]:
@@ -60,7 +165,7 @@ def ends_in_head(phrase: str) -> bool:
     return not _head(phrase)[1]
 
 
-@cache
+@lru_cache(maxsize=100_000)
 def plural(phrase: str) -> str:
     """The plural of a noun phrase.
 
@@ -68,37 +173,89 @@ def plural(phrase: str) -> str:
     'member states of NATO'
     """
     head, rest = _head(phrase)
+    if pair := _PAIR.fullmatch(head):  # "university or college"
+        one, between, other = pair.groups()
+        return _plural_word(one) + between + _plural_word(other) + rest
     before, blank, noun = head.rpartition(" ")
     return before + blank + _plural_word(noun) + rest
 
 
 def irregular(noun: str) -> str:
     """The plural of a word whose plural is known to be irregular, else ""."""
-    for singular, plural in _IRREGULAR.items():
-        if noun.lower() == singular or noun.lower().endswith(f"-{singular}"):
-            return noun[: len(noun) - len(singular)] + plural
+    lower = noun.lower()
+    if noun in _UNCHANGED or lower in _UNCHANGED:
+        return noun
+    if known := _IRREGULAR.get(lower):
+        return noun[:1] + known[1:]
+    if lower not in _NOT_BY_END:
+        for end in _BY_END:
+            if lower.endswith(end) and lower != end:
+                return noun if end in ("hertz", "craft") else noun[: -len(end)] + _IRREGULAR[end]
     return ""
 
 
+@cache
 def _plural_word(noun: str) -> str:
     if known := irregular(noun):
         return known
-    if re.search(r"[^aeiou]y$", noun):
+    if hyphened := _HYPHENED.fullmatch(noun):  # "mother-in-law"
+        return _plural_word(hyphened[1]) + hyphened[2]
+    if not noun[-1:].isalpha() or (noun.isupper() and len(noun) <= 5):
+        return noun + "s"  # km², NGO
+    if re.search(r"[^\Waeiou\d]y$", noun) and not noun[:1].isupper():
         return noun[:-1] + "ies"
-    if re.search(r"(?:s|x|z|ch|sh)$", noun):
-        return noun + "es"
-    return noun + "s"
+    return str(_engine().plural_noun(noun))
 
 
+@lru_cache(maxsize=100_000)
 def is_plural(phrase: str) -> bool:
-    """Whether the head of a noun phrase looks like a plural: "foreign exchange reserves"."""
-    head = _head(phrase)[0].lower()
-    return head.endswith("s") and not _SINGULAR_IN_S.search(head)
+    """Whether the head of a noun phrase is a plural: "foreign exchange reserves".
+
+    What is the same for one and for several ("series") is none.
+    """
+    noun = _head(phrase)[0].rpartition(" ")[2]
+    if hyphened := _HYPHENED.fullmatch(noun):
+        noun = hyphened[1]
+    lower = noun.lower()
+    if lower in _MANY or lower in _SEVERAL:
+        return True
+    if lower in _ONE or irregular(lower) == lower or not lower.isalpha() or len(lower) < 4:
+        return False
+    if _ONE_BY_END.search(lower):
+        return False
+    if lower.endswith(_MANY_BY_END):
+        return True
+    one = _engine().singular_noun(noun)
+    return bool(one) and noun in (_plural_word(one), _engine().plural_noun(one))
 
 
 def is_plural_name(name: str) -> bool:
     """Whether a name is a plural noun such as "garments"; a description never is."""
     return name[:1].islower() and not name.startswith(("the ", "those ")) and is_plural(name)
+
+
+@lru_cache(maxsize=100_000)
+def with_article(phrase: str) -> str:
+    """The phrase behind "a" or "an"; a plural stays without."""
+    return phrase if is_plural(phrase) else f"{_article(phrase)} {phrase}"
+
+
+def _article(phrase: str) -> str:
+    """ "a" or "an", by the sound that a phrase begins with."""
+    first = re.split(r"[\s-]", phrase, maxsplit=1)[0]
+    if digits := re.match(r"[\d,]+", first):
+        return "an" if _ELEVEN.fullmatch(digits[0].replace(",", "")) else "a"
+    if first.lower() in _AN:
+        return "an"
+    spelt = first[:2].isupper() and first not in _SAID_AS_WORDS
+    if len(first) == 1 or (spelt and (len(first) < 5 or not re.search("[AEIOU]", first))):
+        return "an" if first[0].upper() in _SPELT else "a"
+    if first in _SAID_AS_WORDS and first[0] == "U":
+        return "a"  # UNESCO
+    return str(_engine().a(first.lower())).partition(" ")[0]
+
+
+# --- comparisons -----------------------------------------------------------------------------
 
 
 @cache
@@ -119,24 +276,7 @@ def _stem(adjective: str) -> str:
     return re.sub(r"(?<=[^aeiou])y$", "i", adjective.removesuffix("e"))
 
 
-@cache
-def with_article(phrase: str) -> str:
-    """The phrase behind "a" or "an"; a plural stays without."""
-    if is_plural(phrase):
-        return phrase
-    first = re.split(r"[\s-]", phrase, maxsplit=1)[0]
-    if len(first) <= 4 and first.isupper() and first not in ("NATO", "NASA", "UNESCO"):
-        vowel = first[0] in "AEFHILMNORSX"  # spelt letter by letter: an ISO code
-    elif _SILENT_H.match(first):
-        vowel = True
-    else:
-        vowel = phrase[:1].lower() in ("a", "e", "i", "o", "u")
-        vowel = vowel and not _SPOKEN_CONSONANT.match(phrase)
-    return f"{'an' if vowel else 'a'} {phrase}"
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
+# --- names, values, sentences ----------------------------------------------------------------
 
 
 # Names that English puts "the" before: by their first word or the last of their head.

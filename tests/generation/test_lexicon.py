@@ -222,7 +222,7 @@ def test_other_knowledge_bases_do_not_get_the_words_of_world(lands: KnowledgeBas
 def odd() -> KnowledgeBase:
     """Names that a guess says badly."""
     builder = Builder()
-    builder.add_concept("c", "bacterium")
+    builder.add_concept("c", "colloquium")
     builder.add_concept("d", "films")
     builder.add_entity("a", "A", ["c"])
     builder.add_entity("b", "B", ["d"])
@@ -245,7 +245,7 @@ def test_review() -> None:
         "closing": "its values are times; give the event, if there is one (event: none, if not)",
         "span of": "it ends in a preposition; give a noun",
         "km²": "its plural is 'km²s'; give one and many",
-        "bacterium": "is 'bacteriums' its plural?",
+        "colloquium": "is 'colloquiums' its plural?",
         "films": "it looks like a plural and stays as it is; give noun and nouns",
     }
 
@@ -253,14 +253,14 @@ def test_review() -> None:
 def test_review_of_annotations() -> None:
     given = parse_annotations(
         "relations:\n  follows: {forward: none, backward: follows}\n  parent: {todo: look}\n"
-        "  nothing: {}\nconcepts:\n  bacterium: {nouns: bacterium}\n",
+        "  nothing: {}\nconcepts:\n  colloquium: {nouns: colloquium}\n",
         "f.yaml",
     )
     found = [(d.name, d.reason, d.place) for d in review(odd(), given)]
     assert ("parent", "todo: look", "f.yaml: line 3") in found
     assert ("nothing", "'nothing' is no relation of the knowledge base", "f.yaml: line 4") in found
-    same = "its plural is the same as its singular, 'bacterium'"
-    assert ("bacterium", same, "f.yaml: line 6") in found
+    same = "its plural is the same as its singular, 'colloquium'"
+    assert ("colloquium", same, "f.yaml: line 6") in found
     assert not any(name == "follows" for name, _, _ in found)
 
 
