@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cache
 from random import Random
+from typing import TypeAlias
 
 from generation.english import capitalised, clauses, tidy
-from generation.grammar import CANONICAL, ITS, ONE, SINGULAR, WHAT, Rule, Slot, Text
-from generation.lexicon import Lexicon, NoWords, Words
+from generation.grammar import CANONICAL, ITS, ONE, SINGULAR, WHAT, Rule, Slot, Text, slots
+from generation.lexicon import Lexicon, NoWords, Variants, Words, say
 from kopl.program import Call
 
 # The forms that are relative clauses: "that ..." is "who ..." of people.
 RELATIVE = frozenset(("that", "those"))
+# The words for each variable of a wording; those behind the first may say it in its place.
+Chosen: TypeAlias = dict[str, tuple[Words, ...]]
 
 
 @dataclass(slots=True)
@@ -73,10 +77,47 @@ class _Speaker:
             return self._of_person(said, form) if node.person else said
         raise NoWords
 
-    def _realise(self, node: Derivation, text: Text) -> str:
-        return "".join(part if isinstance(part, str) else self._fill(node, part) for part in text)
+    def _realise(self, node: Derivation, text: Text, chosen: Chosen | None = None) -> str:
+        if chosen is None:
+            chosen = self._chosen(node, text)
+        return "".join(
+            part if isinstance(part, str) else self._fill(node, part, chosen) for part in text
+        )
 
-    def _fill(self, node: Derivation, slot: Slot) -> str:
+    def _chosen(self, node: Derivation, text: Text) -> Chosen:
+        """The words for the variables of a wording; raises NoWords where they lack its forms.
+
+        Each has one wording in the whole of it; words of one subject, as a key and its comparison,
+        go together.
+        """
+        chosen: Chosen = {}
+        drawn: dict[tuple[str, str], list[tuple[str, Variants, tuple[str, ...]]]] = {}
+        for name, forms in _variables(text):
+            words, lexicon = node.words[name], self.lexicon
+            variants = lexicon.variants(words) if lexicon and self.random else None
+            if variants is not None:
+                drawn.setdefault(variants.subject, []).append((name, variants, forms))
+            else:
+                chosen[name] = (lexicon.dressed(words) if lexicon else words,)
+        for group in drawn.values():
+            chosen |= self._drawn(group)
+        return chosen
+
+    def _drawn(self, group: list[tuple[str, Variants, tuple[str, ...]]]) -> Chosen:
+        """The words of one subject, drawn among the wordings that have the forms asked for."""
+        _, variants, forms = group[0]
+        places = variants.having(forms)
+        for _, others, more in group[1:]:
+            places = tuple(place for place in places if place in others.having(more))
+        if not places:
+            raise NoWords
+        at = self.random.randrange(len(places)) if self.random else 0
+        if len(group) > 1 or len(forms) > 1:
+            return {name: (others.words[places[at]],) for name, others, _ in group}
+        ordered = (*places[at:], *places[:at])
+        return {group[0][0]: tuple(variants.words[place] for place in ordered)}
+
+    def _fill(self, node: Derivation, slot: Slot, chosen: Chosen) -> str:
         if slot.name == WHAT:
             return "who" if node.person else "what"
         if slot.name == ITS:
@@ -87,11 +128,8 @@ class _Speaker:
             if slot.brief and clauses(said) > (slot.form in RELATIVE):
                 raise NoWords
             return said
-        inside = [self._realise(node, text) for text in slot.arguments]
-        words = node.words[slot.name]
-        if self.lexicon is not None:
-            words = self.lexicon.dressed(words)
-        said = str(getattr(words, slot.form or "plain")(*inside))
+        inside = [self._realise(node, text, chosen) for text in slot.arguments]
+        said = _said(chosen[slot.name], slot.form, inside)
         if not node.person:
             return said
         if " as its " in said:
@@ -108,3 +146,24 @@ class _Speaker:
         if self.random is not None and form in RELATIVE and said.startswith("that "):
             return f"who {said[5:]}"
         return said
+
+
+def _said(words: tuple[Words, ...], form: str, inside: list[str]) -> str:
+    """The first that has a form for what stands inside, in that form; raises NoWords for none."""
+    for last, candidate in enumerate(words, 1 - len(words)):
+        try:
+            return say(candidate, form, *inside)
+        except NoWords:
+            if not last:
+                raise
+    raise NoWords
+
+
+@cache
+def _variables(text: Text) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The variables of a wording, those inside of others too, and the forms it wants of each."""
+    found: dict[str, dict[str, None]] = {}
+    for slot in slots(text):
+        if slot.name.islower() and slot.name not in (WHAT, ITS):
+            found.setdefault(slot.name, {})[slot.form or "plain"] = None
+    return tuple((name, tuple(forms)) for name, forms in found.items())

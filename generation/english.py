@@ -314,6 +314,15 @@ def name_in_sentence(name: str) -> str:
     return f"the {name}" if ends or (len(words) > 1 and words[0] in _THE_FIRST) else name
 
 
+def possessive(name: str) -> str:
+    """The name as an owner: "Norway's", "Honduras's", "the Netherlands'".
+
+    Names behind "the" that end in s are taken for plurals.
+    """
+    plural = name.endswith("s") and (name.startswith("the ") or is_plural_name(name))
+    return f"{name}'" if plural else f"{name}'s"
+
+
 _CLAUSE = re.compile(r"\b(?:that|who|whose)\b|\(|, the one ")
 
 

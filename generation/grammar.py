@@ -6,7 +6,6 @@ program against the declarations of the functions, its wordings against the word
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +15,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-from generation.lexicon import WORDS
+from generation.lexicon import WORDS, forms_of
 from kopl.errors import TypingError
 from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
 from kopl.program import Call
@@ -146,13 +145,13 @@ def _functions(part: Part) -> Iterator[Function]:
         yield part.function
 
 
-def _slots(text: Text) -> Iterator[Slot]:
+def slots(text: Text) -> Iterator[Slot]:
     """The slots of a wording, those inside of slots too."""
     for part in text:
         if isinstance(part, Slot):
             yield part
             for inner in part.arguments:
-                yield from _slots(inner)
+                yield from slots(inner)
 
 
 @dataclass(frozen=True)
@@ -409,7 +408,7 @@ def _check(
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise _Malformed(f"{twice[0]} stands twice; write {twice[0]}' the second time")
     apart = rule.texts.get(REST, ())
-    said = {slot.name for text in apart for slot in _slots(text)}
+    said = {slot.name for text in apart for slot in slots(text)}
     for text, line in rule.lines.items():
         _at(source, line, _check_text, text, kinds, names, rules)
         if text not in apart:
@@ -419,7 +418,7 @@ def _check(
 def _check_text(
     text: Text, kinds: Mapping[str, Kind], names: list[str], rules: Mapping[str, list[Rule]]
 ) -> None:
-    for slot in _slots(text):
+    for slot in slots(text):
         if slot.name in (WHAT, ITS) and not slot.form and not slot.arguments:
             continue
         if slot.name in kinds:
@@ -436,18 +435,17 @@ def _check_text(
 
 def _check_whole(text: Text, kinds: Mapping[str, Kind], names: list[str], apart: set[str]) -> None:
     """Check that a wording mentions everything, but for what the rule says apart."""
-    said = {slot.name for slot in _slots(text)} | apart
+    said = {slot.name for slot in slots(text)} | apart
     silent = [n for n in (*kinds, *names) if n not in said and kinds.get(n) != Kind.DIRECTION]
     if silent:
         raise _Malformed(f"a wording does not mention {silent[0]}")
 
 
 def _check_word(slot: Slot, kind: Kind) -> None:
-    forms = {n: m for n, m in inspect.getmembers(WORDS[kind], inspect.isfunction) if n[0] != "_"}
-    method = forms.get(slot.form or "plain")
-    if method is None:
+    forms = forms_of(WORDS[kind])
+    takes = forms.get(slot.form or "plain")
+    if takes is None:
         raise _Malformed(f"{{{slot.name}}} has no form {slot.form!r}; it has {', '.join(forms)}")
-    takes = len(inspect.signature(method).parameters) - 1
     if takes != len(slot.arguments):
         raise _Malformed(
             f"{{{slot.name}.{slot.form}}} takes {takes} texts inside, found {len(slot.arguments)}"
@@ -487,7 +485,7 @@ def _with_heights(rules: Mapping[str, list[Rule]], source: str) -> dict[str, tup
 def _single(rule: Rule) -> frozenset[str]:
     forms: defaultdict[str, set[str]] = defaultdict(set)
     for text in rule.lines:
-        for slot in _slots(text):
+        for slot in slots(text):
             forms[slot.name].add(slot.form or ONE)
     names = (symbol.name for symbol in rule.symbols)
     return frozenset(name for name in names if forms[name] <= SINGULAR)

@@ -7,10 +7,10 @@ textual argument.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +28,7 @@ from generation.lexicon.annotations import (
     read_annotations,
 )
 from generation.lexicon.entries import (
-    ConceptEntry,
-    KeyEntry,
-    QualifierEntry,
+    Entry,
     RelationEntry,
     UnitEntry,
     guess_concept,
@@ -38,18 +36,18 @@ from generation.lexicon.entries import (
     guess_qualifier,
     guess_relation,
     guess_unit,
+    variant,
 )
+from generation.lexicon.relation_words import Direction, RelationWords
+from generation.lexicon.variants import WORDS, Variants, forms_of, say
 from generation.lexicon.words import (
-    WORDS,
     ComparisonWords,
     ConceptWords,
-    Direction,
     KeyWords,
     NameWords,
     NoWords,
     OperatorWords,
     QualifierWords,
-    RelationWords,
     ValueWords,
     Words,
 )
@@ -70,12 +68,13 @@ __all__ = [
     "QualifierWords",
     "RelationWords",
     "ValueWords",
+    "Variants",
     "Words",
+    "forms_of",
     "parse_annotations",
     "read_annotations",
+    "say",
 ]
-
-Entry = TypeVar("Entry", RelationEntry, ConceptEntry, KeyEntry, QualifierEntry, UnitEntry)
 
 # What tells whether a person is a man or a woman, as an attribute or as a relation.
 _GENDER = ("sex or gender", "gender", "sex")
@@ -102,11 +101,7 @@ class Lexicon:
         self.kb, self.annotations = kb, given.over(annotations_for(kb))
         self._has_units = bool(self.annotations.of(UNITS))
         self._names: dict[str, NameWords] = {}
-        self._concepts: dict[str, ConceptWords] = {}
-        self._keys: dict[str, KeyWords] = {}
-        self._qualifiers: dict[str, QualifierWords] = {}
-        self._comparisons: dict[tuple[str, str], ComparisonWords] = {}
-        self._relations: dict[tuple[str, Direction], RelationWords] = {}
+        self._variants: dict[tuple[str, str, str], Variants] = {}
 
     def dressed(self, words: Words) -> Words:
         """Words as this lexicon has them."""
@@ -141,32 +136,20 @@ class Lexicon:
 
     def concept(self, text: str) -> ConceptWords:
         """The words of a concept."""
-        found = self._concepts.get(text)
-        if found is None:
-            found = ConceptWords(text, self._entry(CONCEPTS, text, guess_concept))
-            self._concepts[text] = found
-        return found
+        return self._of(ConceptWords, text).words[0]  # type: ignore[return-value]
 
     def key(self, text: str) -> KeyWords:
         """The words of an attribute key."""
-        found = self._keys.get(text)
-        if found is None:
-            found = self._keys[text] = KeyWords(text, self._entry(KEYS, text, guess_key))
-        return found
+        return self._of(KeyWords, text).words[0]  # type: ignore[return-value]
 
     def qualifier(self, text: str) -> QualifierWords:
         """The words of a qualifier key."""
-        found = self._qualifiers.get(text)
-        if found is None:
-            found = QualifierWords(text, self._entry(QUALIFIERS, text, guess_qualifier))
-            self._qualifiers[text] = found
-        return found
+        return self._of(QualifierWords, text).words[0]  # type: ignore[return-value]
 
     def value(self, value: Value) -> ValueWords:
         """The words of a constant."""
         if isinstance(value, Quantity) and value.unit in self.annotations.of(UNITS):
-            unit = self.unit(value.unit)
-            return ValueWords(str(value), value, english.say_quantity(value, unit.one, unit.many))
+            return self._quantity(value, self.unit(value.unit))
         return ValueWords(str(value), value)
 
     def unit(self, text: str) -> UnitEntry:
@@ -175,23 +158,86 @@ class Lexicon:
 
     def comparison(self, text: str, key: str) -> ComparisonWords:
         """The words of greater, less, largest or smallest, for an attribute key."""
-        found = self._comparisons.get((text, key))
-        if found is None:
-            found = ComparisonWords(text, key, self.key(key).entry)
-            self._comparisons[text, key] = found
-        return found
+        return self._of(ComparisonWords, text, key).words[0]  # type: ignore[return-value]
 
     def relation(self, relation: str, direction: Direction) -> RelationWords:
         """The words of a relation that is followed in a direction."""
-        found = self._relations.get((relation, direction))
+        return self._of(RelationWords, relation, direction).words[0]  # type: ignore[return-value]
+
+    def variants(self, words: Words) -> Variants | None:
+        """All that may be said for a word; None where there is one way alone."""
+        if isinstance(words, NameWords):
+            return None
+        if isinstance(words, RelationWords):
+            found = self._of(RelationWords, words.text, words.direction)
+        elif isinstance(words, ComparisonWords):
+            found = self._of(ComparisonWords, words.text, words.key)
+        elif isinstance(words, ConceptWords | KeyWords | QualifierWords):
+            found = self._of(type(words), words.text)
+        elif self._has_units and isinstance(words, ValueWords):
+            return self._quantities(words.value)
+        else:
+            return None
+        return found if len(found.words) > 1 else None
+
+    def _of(self, kind: type[Words], text: str, second: str = "") -> Variants:
+        """The words of a class for a text, and the direction or key that belongs to it."""
+        place = kind.__name__, text, second
+        found = self._variants.get(place)
         if found is None:
-            entry = self._entry(RELATIONS, relation, guess_relation)
-            several = entry.several
-            if several is None:
-                several = self._has_several(relation)
-            found = RelationWords(relation, direction, several, entry)
-            self._relations[relation, direction] = found
+            found = self._variants[place] = self._made(kind, text, second)
         return found
+
+    def _made(self, kind: type[Words], text: str, second: str) -> Variants:
+        if kind is RelationWords:
+            relation = self._entry(RELATIONS, text, guess_relation)
+            several = relation.several
+            if several is None:
+                several = self._has_several(text)
+            direction: Direction = "forward" if second == "forward" else "backward"
+            words: list[Words] = [
+                RelationWords(text, direction, several, entry)
+                for entry in (relation, *self._further(RELATIONS, text, relation))
+            ]
+            return Variants((RELATIONS, text), tuple(words))
+        if kind is ComparisonWords:
+            keys = self._of(KeyWords, second).words
+            entries = [words.entry for words in keys if isinstance(words, KeyWords)]
+            words = [ComparisonWords(text, second, entry) for entry in entries]
+            return Variants((KEYS, second), tuple(words))
+        if kind is KeyWords:
+            key = self._entry(KEYS, text, guess_key)
+            words = [KeyWords(text, e) for e in (key, *self._further(KEYS, text, key))]
+            return Variants((KEYS, text), tuple(words))
+        if kind is QualifierWords:
+            qualifier = self._entry(QUALIFIERS, text, guess_qualifier)
+            further = self._further(QUALIFIERS, text, qualifier)
+            words = [QualifierWords(text, entry) for entry in (qualifier, *further)]
+            return Variants((QUALIFIERS, text), tuple(words))
+        concept = self._entry(CONCEPTS, text, guess_concept)
+        entries_of = (concept, *self._further(CONCEPTS, text, concept))
+        return Variants((CONCEPTS, text), tuple(ConceptWords(text, e) for e in entries_of))
+
+    def _further(self, section: str, name: str, main: Entry) -> Iterator[Entry]:
+        """The entries of the further wordings of a name, whose main one is given."""
+        given = self.annotations.of(section).get(name)
+        for fields in given.also if given else ():
+            yield replace(variant(main, fields), **fields)
+
+    def _quantities(self, value: Value) -> Variants | None:
+        """The wordings of a quantity with a unit that has several."""
+        if not isinstance(value, Quantity):
+            return None
+        given = self.annotations.of(UNITS).get(value.unit)
+        if given is None or not given.also:
+            return None
+        main = self.unit(value.unit)
+        units = (main, *self._further(UNITS, value.unit, main))
+        return Variants((UNITS, value.unit), tuple(self._quantity(value, unit) for unit in units))
+
+    @staticmethod
+    def _quantity(value: Quantity, unit: UnitEntry) -> ValueWords:
+        return ValueWords(str(value), value, english.say_quantity(value, unit.one, unit.many))
 
     def possessive(self, node: int, person: bool) -> str:
         """his, her, its; "their" for a person of whom it is not known."""

@@ -25,19 +25,33 @@ from kopl_base.stream import read_text
 if TYPE_CHECKING:
     from yaml.nodes import Node  # type: ignore[import-untyped]
 
+Reader = Callable[[Any], Any]
 RELATIONS, KEYS, QUALIFIERS = "relations", "keys", "qualifier keys"
 UNITS, CONCEPTS, NAMES = "units", "concepts", "names"
 TODO = "todo"  # the field that marks an entry as not looked at
+ALSO = "also"  # the field with further wordings, each an entry
+# What is true of a name however it is said, and so is no field of a further wording.
+_OF_ALL = {
+    RELATIONS: ("several", "dates", "complete"),
+    KEYS: ("dates", "complete", "identifies"),
+    CONCEPTS: ("the", "head", "counted", "complete"),
+}
+DATES = ("event", "state", "estimate", "edition")
+COMPLETE = {RELATIONS: ("yes", "no", "forward", "backward"), KEYS: ("yes", "no")}
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a file gives for one name: fields of its entry, its line, why it is to be checked."""
+    """What a file gives for one name: fields of its entry, its line, why it is to be checked.
+
+    ``also``: the fields of further wordings, which mean the same.
+    """
 
     fields: Mapping[str, Any]
     line: int
     source: str = ""
     todo: str = ""
+    also: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def place(self) -> str:
@@ -144,7 +158,7 @@ def annotations_for(kb: KnowledgeBase) -> Annotations | None:
 # --- reading ---------------------------------------------------------------------------------
 
 
-_DEEPEST = 10  # sections, names, fields, and a verb make four
+_DEEPEST = 10  # sections, names, fields, further wordings, their fields and a verb make six
 
 
 class _BadEntry(Exception):
@@ -204,16 +218,68 @@ def _given(section: str, name: str, node: Node, source: str) -> Given:
         return Given({}, node.start_mark.line + 1, source)
     readers = FIELDS[section]
     found: dict[str, Any] = {}
-    todo = ""
-    for field, value in _pairs(node, f"{section}: {name}", [*readers, TODO]):
+    further: list[dict[str, Any]] = []
+    todo, also = "", None
+    known = [*readers, TODO] if section == NAMES else [*readers, ALSO, TODO]
+    for field, value in _pairs(node, f"{section}: {name}", known):
         try:
             if field == TODO:
                 todo = _text(value) or "to be checked"
+            elif field == ALSO:
+                also = value
             else:
-                found[field] = readers[field](value)
+                further += _put(found, field, readers[field](value))
+                _how(found, field, value)
         except _BadEntry as problem:
             raise _BadEntry(value, f"{section}: {name}: {field}: {problem}") from None
-    return Given(found, node.start_mark.line + 1, source, todo)
+    if also is not None:
+        further = [*_also(section, name, also), *further]
+    return Given(found, node.start_mark.line + 1, source, todo, tuple(further))
+
+
+def _put(fields: dict[str, Any], field: str, value: Any) -> list[dict[str, Any]]:
+    """Put a field into an entry; the further ones of a list of texts are wordings by themselves."""
+    attribute = field.replace(" ", "_")
+    if field not in _LISTS:
+        fields[attribute] = value
+        return []
+    fields[attribute] = value[0]
+    return [{attribute: text} for text in value[1:]]
+
+
+def _how(fields: dict[str, Any], field: str, node: Node) -> None:
+    """Take an adjective as what stands behind "how", unless that is given: "long", "how long"."""
+    if field == "adjective" and node.id == "scalar":
+        fields.setdefault("how", "" if fields[field] is None else _text(node))
+
+
+def _also(section: str, name: str, node: Node) -> list[dict[str, Any]]:
+    """The further wordings of an entry, each with what it has words for."""
+    if node.id != "sequence" or not node.value:
+        raise _BadEntry(node, f"{section}: {name}: {ALSO}: write a list of further wordings")
+    noun = "one" if section == UNITS else "noun"
+    of_all = _OF_ALL.get(section, ())
+    readers = {field: read for field, read in FIELDS[section].items() if field not in of_all}
+    found: list[dict[str, Any]] = []
+    for entry in node.value:
+        fields: dict[str, Any] = {}
+        more: list[dict[str, Any]] = []
+        where = f"{section}: {name}: {ALSO}"
+        try:
+            if entry.id == "scalar":
+                fields[noun] = _noun(entry)
+            else:
+                for field, value in _pairs(entry, where, list(readers)):
+                    more += _put(fields, field, readers[field](value))
+                    _how(fields, field, value)
+        except _BadEntry as problem:
+            text = str(problem)
+            raise _BadEntry(entry, text if text.startswith(where) else f"{where}: {text}") from None
+        if not any(fields.values()) or (section in (UNITS, CONCEPTS) and noun not in fields):
+            what = noun if section in (UNITS, CONCEPTS) else "its words"
+            raise _BadEntry(entry, f"{where}: a further wording is a text, or has {what}")
+        found += [fields, *more]
+    return found
 
 
 def _pairs(node: Node, where: str, known: list[str] | None = None) -> Iterator[tuple[str, Node]]:
@@ -261,11 +327,13 @@ def _verb(node: Node) -> Verb | None:
         if found := read_verb(text):
             return found
         raise _BadEntry(node, f"what is the base form of {text!r}? Write {{one: {text}, base: …}}")
-    parts = {key: _noun(value) for key, value in _pairs(node, "verb", ["one", "many", "base"])}
+    known = ["one", "many", "base", "short"]
+    parts = {key: _noun(value) for key, value in _pairs(node, "verb", known)}
     found = read_verb(parts.get("one", ""), parts.get("base", ""))
     if "one" not in parts or found is None:
         raise _BadEntry(node, "a verb is written {one: received, base: receive}")
-    return replace(found, many=parts.get("many", found.many))
+    many, short = parts.get("many", found.many), parts.get("short", found.short)
+    return replace(found, many=many, short="" if short == "none" else short)
 
 
 def _comparison(node: Node) -> english.Comparison | None:
@@ -280,24 +348,55 @@ def _comparison(node: Node) -> english.Comparison | None:
     return texts[0], texts[1], texts[2], texts[3]
 
 
+def _adjective(node: Node) -> str:
+    text = _noun(node)
+    return "" if text == "none" else text
+
+
 def _compared(node: Node) -> english.Comparison:
     if (found := _comparison(node)) is None:
         raise _BadEntry(node, "a key is always compared by some word; write 'large' or 'high'")
     return found
 
 
-def _question(node: Node) -> str:
-    text = _text(node).rstrip("?")
-    if text and "{}" not in text:
-        raise _BadEntry(node, "write {} where the owner of the key stands")
-    return text
+def _texts(node: Node) -> tuple[str, ...]:
+    """One text or several."""
+    if node.id != "sequence":
+        return (_text(node).rstrip("?"),)
+    if not node.value:
+        raise _BadEntry(node, "the list is empty; leave the field out")
+    return tuple(_noun(part).rstrip("?") for part in node.value)
 
 
-def _asked(node: Node) -> str:
-    return _noun(node).rstrip("?")
+def _questions(node: Node) -> tuple[str, ...]:
+    """Questions with a place for what is asked about."""
+    texts = _texts(node)
+    for text in texts:
+        if (text or len(texts) > 1) and text.count("{}") != 1:
+            raise _BadEntry(
+                node, "write {} where stands what is asked about, once in each question"
+            )
+    return texts
 
 
-Reader = Callable[[Any], Any]
+def _asked(node: Node) -> tuple[str, ...]:
+    texts = _texts(node)
+    if not texts[0]:
+        raise _BadEntry(node, "it is empty; leave the field out")
+    return texts
+
+
+def _one_of(choices: tuple[str, ...]) -> Reader:
+    def read(node: Node) -> str:
+        if (text := _text(node).lower()) not in choices:
+            raise _BadEntry(node, f"{' or '.join(choices)} was expected, not {text!r}")
+        return text
+
+    return read
+
+
+# The fields that may be a list: the main wording has the first text, each other one is a wording.
+_LISTS = frozenset(("question", "tail question", "head question", "keyword"))
 FIELDS: dict[str, dict[str, Reader]] = {
     RELATIONS: {
         "noun": _noun,
@@ -306,6 +405,11 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "forward": _verb,
         "backward": _verb,
         "several": _truth,
+        "tail question": _questions,
+        "head question": _questions,
+        "keyword": _asked,
+        "dates": _one_of(DATES),
+        "complete": _one_of(COMPLETE[RELATIONS]),
     },
     KEYS: {
         "noun": _noun,
@@ -313,10 +417,14 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "plural": _truth,
         "comparison": _compared,
         "adjective": _comparison,
+        "how": _adjective,
         "counted": _text,
         "event": _verb,
-        "question": _question,
         "identifies": _truth,
+        "question": _questions,
+        "keyword": _asked,
+        "dates": _one_of(DATES),
+        "complete": _one_of(COMPLETE[KEYS]),
     },
     QUALIFIERS: {"noun": _noun, "a": _noun, "given": _noun, "compared": _text, "question": _asked},
     UNITS: {"one": _noun, "many": _noun},

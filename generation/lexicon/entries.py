@@ -7,8 +7,10 @@ A guess is plain English inflection, so that every knowledge base has words at o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any, TypeVar
 
 from generation import english
 
@@ -17,13 +19,15 @@ from generation import english
 class Verb:
     """A predicate "X one Y"; "auxiliary X base" asks for Y.
 
-    "{}" shows where Y stands when that is not the end: "has {} as a member".
+    "{}" shows where Y stands when that is not the end: "has {} as a member". ``short`` is what
+    stands behind a noun for "that one": "born in" for "that was born in"; it may be missing.
     """
 
     one: str
     many: str
     auxiliary: str
     base: str
+    short: str = ""
 
     @property
     def around(self) -> bool:
@@ -53,6 +57,12 @@ class RelationEntry:
     head ("drafted"), ``backward`` of a head before its tail ("was drafted by"). One of the three is
     enough. ``several`` tells whether a head may have more tails than one ("an official language
     of"); None leaves it to the facts.
+
+    ``tail_question`` asks for the tail of a head that stands at "{}" ("who runs {}"),
+    ``head_question`` for the head of a tail; ``keyword`` is what the tail is called in a question
+    of keywords. ``dates``: what the dates of a fact mean, "event", "state", "estimate" or
+    "edition". ``complete``: whether all such facts are there, "yes" or "no", "forward" for all
+    tails of a head, "backward" for all heads of a tail; "" where it is not known.
     """
 
     noun: str = ""
@@ -61,6 +71,11 @@ class RelationEntry:
     forward: Verb | None = None
     backward: Verb | None = None
     several: bool | None = None
+    tail_question: str = ""
+    head_question: str = ""
+    keyword: str = ""
+    dates: str = ""
+    complete: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +102,12 @@ class KeyEntry:
 
     ``a``: behind its article; ``plural``: "are" goes with it. ``comparison`` compares the key
     ("higher" elevation), ``adjective`` what has it ("longer"; may be missing); both are the words
-    for more, most, less and least. ``counted`` is what a number of the key counts ("seats"),
-    ``event`` what happened at its time ("was born"), ``question`` asks for it, with "{}" for its
-    owner. ``identifies``: whether people know things by its values, as by no code; None leaves it
-    to the facts.
+    for more, most, less and least, and ``how`` is the adjective as it stands behind "how".
+    ``counted`` is what a number of the key counts ("seats"), ``event`` what happened at its time
+    ("was born"), ``question`` asks for it, with "{}" for its owner, ``keyword`` is what it is
+    called in a question of keywords. ``dates`` and ``complete`` are as those of a relation;
+    ``complete`` is "yes" or "no". ``identifies``: whether people know things by its values, as by
+    no code; None leaves it to the facts.
     """
 
     noun: str
@@ -102,6 +119,10 @@ class KeyEntry:
     event: Verb | None = None
     question: str = ""
     identifies: bool | None = None
+    how: str = ""
+    keyword: str = ""
+    dates: str = ""
+    complete: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +152,8 @@ class UnitEntry:
 # --- verbs -----------------------------------------------------------------------------------
 
 _BEING = {"is": "are", "are": "are", "was": "were", "were": "were"}
+# What cannot follow a noun where "that is" is left out: "the country (that is) part of X".
+_NOT_SHORT = ("a", "an", "the", "part", "home", "able")
 
 
 def read_verb(text: str, base: str = "") -> Verb | None:
@@ -145,12 +168,14 @@ def read_verb(text: str, base: str = "") -> Verb | None:
     if first in _BEING:
         article, _, noun = rest.partition(" ")
         several = english.plural(noun) if article in ("a", "an") else rest
-        return Verb(text, f"{_BEING[first]} {several}".strip(), first, rest)
+        short = "" if article in _NOT_SHORT else rest
+        return Verb(text, f"{_BEING[first]} {several}".strip(), first, rest, short)
     known = {"has": ("does", "have"), "does": ("does", "do"), "had": ("did", "have")}
     if first in known:
         auxiliary, stem = known[first]
         base = base or f"{stem} {rest}".strip()
-        return Verb(text, base if auxiliary == "does" else text, auxiliary, base)
+        short = f"with {rest}" if first == "has" else ""
+        return Verb(text, base if auxiliary == "does" else text, auxiliary, base, short)
     if re.search(r"[^su]s$", first):
         base = base or f"{_stem(first)} {rest}".strip()
         return Verb(text, base, "does", base)
@@ -274,6 +299,7 @@ def guess_key(name: str, noun: str = "") -> KeyEntry:
         english.comparison(adjective) if adjective else None,
         noun.removeprefix("number of ") if noun.startswith("number of ") else "",
         _EVENTS.get(name),
+        how=adjective or "",
     )
 
 
@@ -299,3 +325,28 @@ def guess_qualifier(name: str, noun: str = "") -> QualifierEntry:
 def guess_unit(name: str, noun: str = "") -> UnitEntry:
     """The words of a unit, told by its name."""
     return UnitEntry(noun or name, english.plural_unit(noun or name))
+
+
+# --- further wordings ------------------------------------------------------------------------
+
+Entry = TypeVar("Entry", RelationEntry, ConceptEntry, KeyEntry, QualifierEntry, UnitEntry)
+
+
+def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
+    """What a further wording begins with, before its fields are put into it.
+
+    Its noun gives plural and article; what it has no words for is left empty, so that the main
+    wording or another one says it. A key is compared by the words of the main one.
+    """
+    noun = str(fields.get("noun", ""))
+    if isinstance(main, RelationEntry):
+        return guess_relation("", noun) if noun else RelationEntry()
+    if isinstance(main, KeyEntry):
+        if not noun:
+            return KeyEntry("", "", main.plural, main.comparison)
+        return replace(guess_key("", noun), comparison=main.comparison)
+    if isinstance(main, QualifierEntry):
+        return guess_qualifier("", noun) if noun else QualifierEntry("", "", "")
+    if isinstance(main, ConceptEntry):
+        return guess_concept("", noun)
+    return guess_unit("", str(fields["one"]))

@@ -8,31 +8,37 @@ what its text alone tells.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
 
 from generation import english
 from generation.lexicon.entries import (
     ConceptEntry,
     KeyEntry,
     QualifierEntry,
-    RelationEntry,
     Verb,
     guess_concept,
     guess_key,
     guess_qualifier,
-    guess_relation,
-    put,
 )
 from kb import Date, Quantity, Value, Year
 from kb.values import NO_UNIT
-from kopl.types import Kind
 
-Direction = Literal["forward", "backward"]
 POINT_IN_TIME = "point in time"
 
 
 class NoWords(Exception):
     """A word does not have the form that was asked for."""
+
+
+def owned(owner: str, noun: str) -> str:
+    """A noun behind its owner: "Norway's capital".
+
+    Raises NoWords for an owner that is described by clauses, or in several words of lower case:
+    "the capital of the country's area" may be that of the country.
+    """
+    bare = owner.removeprefix("the ")
+    if english.clauses(owner) or "," in owner or (" " in bare and not bare[:1].isupper()):
+        raise NoWords
+    return f"{english.possessive(owner)} {noun}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,11 +110,13 @@ class KeyWords(Words):
 
     def plain(self) -> str:
         """The noun: "area"."""
+        if not self.entry.noun:
+            raise NoWords
         return self.entry.noun
 
     def a(self) -> str:
         """Behind "a" or "an", before "of" and a value: never "a number of seats of 5"."""
-        if not english.ends_in_head(self.entry.noun):
+        if not english.ends_in_head(self.plain()):
             raise NoWords
         return self.entry.a
 
@@ -122,7 +130,32 @@ class KeyWords(Words):
         """The key where it is no plural, nor the time of an event."""
         if self.entry.plural or self.entry.event:
             raise NoWords
-        return self.entry.noun
+        return self.plain()
+
+    def owned(self, owner: str) -> str:
+        """Behind its owner: "Norway's population"; of names and short descriptions."""
+        noun = self.plain()
+        if not english.ends_in_head(noun):
+            raise NoWords
+        return owned(owner, noun)
+
+    def keyword(self) -> str:
+        """What it is called in a question of keywords: "population"."""
+        return self.entry.keyword or self.plain()
+
+    def how(self) -> str:
+        """The adjective behind "how": "long", "populous"."""
+        if not self.entry.how:
+            raise NoWords
+        return self.entry.how
+
+    def over(self) -> str:
+        """Before a value that is exceeded: "longer than" (see `OperatorWords.over`)."""
+        return f"{self._adjective[0]} than"
+
+    def under(self) -> str:
+        """Before a value that is not reached: "shorter than", or "less dense than"."""
+        return f"{self._adjective[2]} than"
 
     def verb(self) -> str:
         """The form of "to be" that agrees with the key."""
@@ -160,183 +193,23 @@ class KeyWords(Words):
             return self.entry.question.replace("{}", owner)
         return f"when {self.happened(owner)}"
 
+    def asked(self, owner: str) -> str:
+        """The same, where it is more than "when" and an event: "how long is X"."""
+        if not self.entry.question:
+            raise NoWords
+        return self.entry.question.replace("{}", owner)
+
+    @property
+    def _adjective(self) -> english.Comparison:
+        if self.entry.adjective is None:
+            raise NoWords
+        return self.entry.adjective
+
     @property
     def _event(self) -> Verb:
         if self.entry.event is None:
             raise NoWords
         return self.entry.event
-
-
-@dataclass(frozen=True, slots=True)
-class RelationWords(Words):
-    """A relation followed in one direction; the forms describe the far end, given the near one.
-
-    ``several`` tells whether a head often has more than one tail ("an official language of").
-    """
-
-    direction: Direction
-    several: bool
-    entry: RelationEntry = field(default=None, repr=False)  # type: ignore[assignment]
-
-    def __post_init__(self) -> None:
-        if self.entry is None:
-            object.__setattr__(self, "entry", guess_relation(self.text))
-
-    def noun(self, near: str) -> str:
-        """What is found, as a noun: "the capital of Norway"."""
-        self._needs_noun()
-        return f"the {self.entry.noun} {self.entry.of} {near}"
-
-    def nouns(self, near: str) -> str:
-        """The same in the plural: "official languages of Norway"."""
-        self._needs_noun()
-        return f"{self._as_many()} {near}"
-
-    def whose(self, near: str) -> str:
-        """The noun before "of" where several are chosen from: "official language of Norway"."""
-        self._needs_noun()
-        if not self.several:
-            raise NoWords
-        return f"{self.entry.noun} {self.entry.of} {near}"
-
-    def that(self, near: str) -> str:
-        """A relative clause about one: "that shares a border with Norway"."""
-        verb, entry = self._verb, self.entry
-        if verb:
-            return f"that {verb.of_one(near)}"
-        if entry.noun:
-            if self.direction == "forward":
-                return f"that is {self._as_one()} {near}"
-            if self.several:
-                return f"whose {entry.nouns} include {near}"
-            return f"whose {entry.noun} is {near}"
-        if english.clauses(near):
-            raise NoWords  # "that the one that is in Norway is a member of"
-        return f"that {near} {self._other.one}"
-
-    def those(self, near: str) -> str:
-        """The same about several: "that share a border with Norway"."""
-        verb = self._verb
-        if verb:
-            return f"that {verb.of_many(near)}"
-        if self.entry.noun and self.direction == "forward":
-            return f"that are {self._as_many()} {near}"
-        return self.that(near)
-
-    def has(self, near: str) -> str:
-        """A predicate of one: "shares a border with Norway", "has Oslo as its capital"."""
-        if self._verb:
-            return self._verb.of_one(near)
-        if not self.entry.noun:
-            raise NoWords
-        if self.direction == "forward":
-            return f"is {self._as_one()} {near}"
-        return f"has {near} as {self._owned('its')}"
-
-    def have(self, near: str) -> str:
-        """The same of several: "share a border with Norway"."""
-        if self._verb:
-            return self._verb.of_many(near)
-        if not self.entry.noun:
-            raise NoWords
-        if self.direction == "forward":
-            return f"are {self._as_many()} {near}"
-        return f"have {near} as {self._owned('their')}"
-
-    def does(self, near: str) -> str:
-        """As `has`, or where the near end is the subject the question's word order."""
-        return self._asked(near) or self.has(near)
-
-    def do(self, near: str) -> str:
-        """As `have`, or the question's word order: "does Norway share a border with"."""
-        return self._asked(near) or self.have(near)
-
-    def fact(self, head: str, tail: str) -> str:
-        """A sentence: "the capital of Norway is Oslo", "Norway shares a border with Sweden"."""
-        entry = self.entry
-        if entry.backward:
-            return f"{head} {entry.backward.of_one(tail)}"
-        if entry.forward or self.several:
-            return self.told(head, tail)
-        return f"the {entry.noun} {entry.of} {head} is {tail}"
-
-    def told(self, head: str, tail: str) -> str:
-        """The same beginning with the tail: "Oslo is the capital of Norway"."""
-        entry, many = self.entry, english.is_plural_name(tail)
-        if entry.forward:
-            return f"{tail} {(entry.forward.of_many if many else entry.forward.of_one)(head)}"
-        if not entry.noun:
-            raise NoWords
-        return f"{tail} {f'are {self._as_many()}' if many else f'is {self._as_one()}'} {head}"
-
-    def been(self, head: str, tail: str) -> str:
-        """The question behind "since when": "has Harald V been the head of state of Norway"."""
-        if self.entry.backward or not self.entry.noun:
-            raise NoWords
-        if english.is_plural_name(tail):
-            return f"have {tail} been {self._as_many()} {head}"
-        return f"has {tail} been {self._as_one()} {head}"
-
-    def was(self, head: str, tail: str) -> str:
-        """The question behind "when": "was X the head of Y", "did X receive Y"."""
-        verb = self.entry.backward
-        if verb is None:
-            if not self.entry.noun:
-                raise NoWords
-            if english.is_plural_name(tail):
-                return f"were {tail} {self._as_many()} {head}"
-            return f"was {tail} {self._as_one()} {head}"
-        if verb.auxiliary == "does":
-            raise NoWords
-        auxiliary = "was" if verb.auxiliary == "is" else verb.auxiliary
-        return f"{auxiliary} {head} {put(verb.base, tail)}"
-
-    @property
-    def _verb(self) -> Verb | None:
-        """The predicate of the far end."""
-        return self.entry.forward if self.direction == "forward" else self.entry.backward
-
-    @property
-    def _other(self) -> Verb:
-        """The predicate of the near end, which a preposition may end: "is a member of"."""
-        found = self.entry.backward if self.direction == "forward" else self.entry.forward
-        if found is None or found.around:
-            raise NoWords
-        return found
-
-    def _asked(self, near: str) -> str:
-        """The predicate of the near end in a question's order: "is Norway a member of".
-
-        It is for the tails of relations that say little of a tail itself; nothing elsewhere, and
-        where what is near is described by clauses.
-        """
-        verb, own = self.entry.backward, self.entry.forward
-        if self.direction == "backward":
-            if own is None or self.entry.noun or self.entry.backward:
-                return ""
-            verb = own
-        elif own is not None and not own.around:
-            return ""
-        if verb is None or verb.around or english.clauses(near):
-            return ""
-        return f"{verb.auxiliary} {near} {verb.base}"
-
-    def _needs_noun(self) -> None:
-        if not self.entry.noun or self.direction == "backward":
-            raise NoWords
-
-    def _as_one(self) -> str:
-        noun = self.entry.noun
-        return f"{english.with_article(noun) if self.several else f'the {noun}'} {self.entry.of}"
-
-    def _as_many(self) -> str:
-        if not self.several:
-            raise NoWords  # nobody asks how many capitals a country has
-        return f"{self.entry.nouns} {self.entry.of}"
-
-    def _owned(self, whose: str) -> str:
-        noun = self.entry.noun
-        return english.with_article(noun) if self.several else f"{whose} {noun}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,11 +224,11 @@ class QualifierWords(Words):
 
     def plain(self) -> str:
         """The key, a noun or not."""
-        return self.entry.noun or self.text
+        return self.entry.noun or self._whole(self.text)
 
     def bracket(self) -> str:
         """Before a value as in KQA Pro's brackets: "status is", "separated from"."""
-        return f"{self.entry.noun} is" if self.entry.noun else self.entry.given
+        return f"{self.entry.noun} is" if self.entry.noun else self._whole(self.entry.given)
 
     def noun(self) -> str:
         """The key where it is a noun: "status", not "separated from"."""
@@ -376,7 +249,7 @@ class QualifierWords(Words):
 
     def given(self) -> str:
         """Before a qualifier's value: "with the status", "separated from"."""
-        if self.text == POINT_IN_TIME:
+        if self.text == POINT_IN_TIME or not self.entry.given:
             raise NoWords
         return self.entry.given
 
@@ -388,7 +261,15 @@ class QualifierWords(Words):
 
     def question(self) -> str:
         """A question for the qualifier of a fact that was just told: "what is the status"."""
+        if not self.entry.question:
+            raise NoWords
         return self.entry.question
+
+    def _whole(self, text: str) -> str:
+        """The text, unless this is a further wording that has no more than one form."""
+        if not (self.entry.given and self.entry.question):
+            raise NoWords
+        return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -477,6 +358,19 @@ class OperatorWords(Words):
             raise NoWords
         return {"<": "fewer than", ">": "more than"}.get(self.text, "")
 
+    def over(self) -> str:
+        """Nothing, for ">" behind what says it: "longer than" (the form `over` of a key)."""
+        return self._only(">")
+
+    def under(self) -> str:
+        """Nothing, for "<" behind what says it: "shorter than" (the form `under` of a key)."""
+        return self._only("<")
+
+    def _only(self, operator: str) -> str:
+        if self.text != operator:
+            raise NoWords
+        return ""
+
     def _beyond(self) -> str:
         if isinstance(self.value, Quantity):
             return "less than" if self.text == "<" else "greater than"
@@ -509,23 +403,15 @@ class ComparisonWords(Words):
         word = self._of(self.entry.adjective)
         return word if self.text in ("greater", "less") else f"the {word}"
 
+    def bare(self) -> str:
+        """The same without "the", before a noun: "longest"."""
+        return self.alone().removeprefix("the ")
+
+    def count(self) -> str:
+        """Before what a number of the key counts: "more", "fewer"; "the most", "the fewest"."""
+        if not self.entry.counted:
+            raise NoWords
+        return self._of(("more", "the most", "fewer", "the fewest"))
+
     def _of(self, comparison: english.Comparison) -> str:
         return comparison[("greater", "largest", "less", "smallest").index(self.text)]
-
-
-# The class, and so the forms, of each kind of textual argument.
-WORDS: dict[Kind, type[Words]] = {
-    Kind.NAME: NameWords,
-    Kind.CONCEPT: ConceptWords,
-    Kind.KEY: KeyWords,
-    Kind.QUALIFIER_KEY: QualifierWords,
-    Kind.RELATION: RelationWords,
-    Kind.STRING: ValueWords,
-    Kind.QUANTITY: ValueWords,
-    Kind.TIME: ValueWords,
-    Kind.ANY_VALUE: ValueWords,
-    Kind.OPERATOR: OperatorWords,
-    Kind.EXTREME: ComparisonWords,
-    Kind.COMPARATIVE: ComparisonWords,
-    Kind.DIRECTION: Words,
-}

@@ -68,7 +68,7 @@ MALFORMED = [
     ("keys:\n  area: {plural: maybe}", "plural: true or false was expected, not 'maybe'"),
     ("keys:\n  area: {comparison: [a, b]}", "an adjective was expected, or four"),
     ("keys:\n  area: {comparison: none}", "a key is always compared by some word"),
-    ("keys:\n  area: {question: how large}", "write {} where the owner of the key stands"),
+    ("keys:\n  area: {question: how large}", "write {} where stands what is asked about"),
     ("keys:\n  ? [a]\n  : {}", "line 2: keys: a name was expected"),
     ("relations:\n  capital: {backward: drafted}", "what is the base form of 'drafted'?"),
     ("relations:\n  capital:\n    forward: {base: a}", "line 3: relations: capital: forward:"),

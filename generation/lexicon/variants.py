@@ -1,0 +1,93 @@
+"""The wordings that a name has: the main one and others that mean the same."""
+
+from __future__ import annotations
+
+import inspect
+
+from generation.lexicon.relation_words import RelationWords
+from generation.lexicon.words import (
+    ComparisonWords,
+    ConceptWords,
+    KeyWords,
+    NameWords,
+    NoWords,
+    OperatorWords,
+    QualifierWords,
+    ValueWords,
+    Words,
+)
+from kopl.types import Kind
+
+# The class, and so the forms, of each kind of textual argument.
+WORDS: dict[Kind, type[Words]] = {
+    Kind.NAME: NameWords,
+    Kind.CONCEPT: ConceptWords,
+    Kind.KEY: KeyWords,
+    Kind.QUALIFIER_KEY: QualifierWords,
+    Kind.RELATION: RelationWords,
+    Kind.STRING: ValueWords,
+    Kind.QUANTITY: ValueWords,
+    Kind.TIME: ValueWords,
+    Kind.ANY_VALUE: ValueWords,
+    Kind.OPERATOR: OperatorWords,
+    Kind.EXTREME: ComparisonWords,
+    Kind.COMPARATIVE: ComparisonWords,
+    Kind.DIRECTION: Words,
+}
+
+
+def forms_of(kind: type[Words]) -> dict[str, int]:
+    """The forms of a class of words, with the number of texts that each takes.
+
+    A form is a public method; one that Python keeps the name of for itself ends in "_".
+    """
+    found = inspect.getmembers(kind, inspect.isfunction)
+    return {
+        name.removesuffix("_"): len(inspect.signature(method).parameters) - 1
+        for name, method in found
+        if name[0] != "_"
+    }
+
+
+def say(words: Words, form: str, *texts: str) -> str:
+    """Words in a form, "" for the plain one; raises NoWords where they do not have it."""
+    return str(getattr(words, _METHODS.get(form, form))(*texts))
+
+
+_METHODS = {"": "plain", "is": "is_"}
+
+
+class Variants:
+    """The words of one name: the main ones first, then others that mean the same.
+
+    ``subject`` is what they speak of: words of one subject in one wording, as a key and its
+    comparison, are drawn together and have equally many variants.
+    """
+
+    __slots__ = ("_forms", "_having", "subject", "words")
+
+    def __init__(self, subject: tuple[str, str], words: tuple[Words, ...]) -> None:
+        self.subject, self.words = subject, words
+        self._forms: list[frozenset[str]] = []
+        self._having: dict[tuple[str, ...], tuple[int, ...]] = {}
+
+    def having(self, forms: tuple[str, ...]) -> tuple[int, ...]:
+        """The places of those that have all of these forms."""
+        found = self._having.get(forms)
+        if found is None:
+            self._forms = self._forms or [_had(words) for words in self.words]
+            found = tuple(at for at, had in enumerate(self._forms) if had.issuperset(forms))
+            self._having[forms] = found
+        return found
+
+
+def _had(words: Words) -> frozenset[str]:
+    """The forms that words have for plain names."""
+    found = []
+    for form, takes in forms_of(type(words)).items():
+        try:
+            say(words, form, *("X", "Y")[:takes])
+        except NoWords:
+            continue
+        found.append(form)
+    return frozenset(found)
