@@ -33,6 +33,10 @@ from kopl.functions import (
     QUERY_ATTR,
     QUERY_ATTR_QUALIFIER,
     QUERY_ATTR_UNDER_CONDITION,
+    QUERY_RELATION,
+    QUERY_RELATION_QUALIFIER,
+    RELATE,
+    SELECT_AMONG,
     SELECT_BETWEEN,
 )
 from kopl.program import Call, post_order
@@ -42,6 +46,16 @@ from kopl.types import Type
 Marks: TypeAlias = tuple[bytes, bytes]
 FILTERS = frozenset((FILTER_STR, FILTER_NUM, FILTER_YEAR, FILTER_DATE))
 QFILTERS = frozenset((QFILTER_STR, QFILTER_NUM, QFILTER_YEAR, QFILTER_DATE))
+# What asks for a key, or compares by one.
+ASKING_KEYS = frozenset(
+    (
+        QUERY_ATTR,
+        QUERY_ATTR_UNDER_CONDITION,
+        QUERY_ATTR_QUALIFIER,
+        SELECT_AMONG,
+        SELECT_BETWEEN,
+    )
+)
 LONGEST = 45  # words in a question
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
 _STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
@@ -234,7 +248,7 @@ class Judge:
         free = asked.output in (Type.TRUTH, Type.NUMBER) or asked is SELECT_BETWEEN
         if not free and names_answer(question, answer):
             return None, "gives the answer away"
-        if asks_what_it_says(program):
+        if asks_what_it_says(program, answer):
             return None, "asks what it says"
         dropped = tuple(without_a_clause(program))
         if self._clauses:
@@ -259,18 +273,32 @@ class Judge:
         return len(self._executor.outcome(part, shared)) == 1
 
 
-def asks_what_it_says(program: Call) -> bool:
-    """Whether the key that is asked for also tells what it is asked of.
+def asks_what_it_says(program: Call, answer: str = "") -> bool:
+    """Whether a description tells something of what is asked, so that little is left to know.
 
-    "Does the one founded in 2018 have a time of founding before 2016?" needs no knowledge.
+    "Does the one founded in 2018 have a time of founding before 2016?", "which country with an area
+    above 5 has the largest area?", "how is Norway related to the capital of Norway?", and the same
+    of qualifiers. ``answer`` is the one of a question for a relation.
     """
-    asked = {
-        call.arguments[0]
-        for call in post_order(program)
-        if call.function in (QUERY_ATTR, QUERY_ATTR_UNDER_CONDITION, QUERY_ATTR_QUALIFIER)
-    }
-    filtered = {call.arguments[0] for call in post_order(program) if call.function in FILTERS}
-    return bool(asked & filtered)
+    calls = tuple(post_order(program))
+    asked = {call.arguments[0] for call in calls if call.function in ASKING_KEYS}
+    if any(call.function in FILTERS and call.arguments[0] in asked for call in calls):
+        return True
+    if program.function in (QUERY_RELATION_QUALIFIER, QUERY_ATTR_QUALIFIER):
+        qualifier, predicate = program.arguments[-1], program.arguments[0]
+        for call in calls:
+            if call.function in QFILTERS and call.arguments[0] == qualifier:
+                *_, fact = _chain(call)
+                if fact.arguments[:1] == (predicate,):
+                    return True
+    if program.function is QUERY_RELATION and any(
+        call.function is RELATE and call.arguments[0] == answer for call in calls
+    ):
+        return True
+    if program.function in (QUERY_RELATION, QUERY_RELATION_QUALIFIER):
+        head, tail = program.inputs
+        return head in post_order(tail) or tail in post_order(head)
+    return False
 
 
 def reads_badly(question: str) -> bool:

@@ -38,7 +38,7 @@ from kb import Value
 from kopl import functions as f
 from kopl.denotation import Located
 from kopl.functions import Function
-from kopl.program import Call
+from kopl.program import Call, post_order
 
 # Facts that are looked at to find one that tells its node from others.
 LOOKED_AT = 4
@@ -429,7 +429,8 @@ def _select_among(source: Source, pattern: Pattern, scope: Scope, goal: Goal) ->
     fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
     inner = source.draw(pattern.inputs[0], scope, goal.at(target))
-    keys = _comparable(source, inner.call)
+    said = {call.arguments[0] for call in post_order(inner.call) if call.function.name in FORMS}
+    keys = [key for key in _comparable(source, inner.call) if key not in said]
     if key not in keys:
         key = draw_from(source.random, keys)
     return DrawnPart(_choice(source, pattern, scope, [inner.call], key), target)

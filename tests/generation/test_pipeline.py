@@ -121,17 +121,39 @@ def test_no_answer_is_given_away(made: Made) -> None:
             assert not names_answer(example.question, example.answer)
 
 
+_LARGE = 'FilterNum(FindAll(), "area", "5 metre", ">")'
+_PARTNERS = 'Relate(Find("A"), "partner", "forward")'
+_STRONG = f'QFilterNum({_PARTNERS}, "proportion", "5 percent", ">")'
+
+
 @pytest.mark.parametrize(
     ("program", "says"),
     [
-        ('QueryAttr(FilterNum(FindAll(), "area", "5 metre", ">"), "area")', True),
-        ('VerifyNum(QueryAttr(FilterNum(FindAll(), "area", "5", ">"), "area"), "5", ">")', True),
-        ('QueryAttr(FilterNum(FindAll(), "area", "5 metre", ">"), "height")', False),
-        ('SelectAmong(FilterNum(FindAll(), "area", "5 metre", ">"), "area", "largest")', False),
+        (f'QueryAttr({_LARGE}, "area")', True),
+        (f'QueryAttrUnderCondition({_LARGE}, "area", "point in time", "2000")', True),
+        (f'VerifyNum(QueryAttr({_LARGE}, "area"), "5", ">")', True),
+        (f'QueryAttr({_LARGE}, "height")', False),
+        (f'SelectAmong({_LARGE}, "area", "largest")', True),
+        (f'SelectAmong(FilterConcept({_LARGE}, "country"), "area", "smallest")', True),
+        (f'SelectAmong({_LARGE}, "height", "largest")', False),
+        (f'SelectBetween(Find("A"), {_LARGE}, "area", "greater")', True),
+        (f'SelectBetween(Find("A"), {_LARGE}, "height", "less")', False),
+        (f'QueryRelationQualifier(Find("B"), {_STRONG}, "partner", "proportion")', True),
+        (f'QueryRelationQualifier(Find("B"), {_STRONG}, "partner", "source")', False),
+        (f'QueryRelationQualifier(Find("B"), {_STRONG}, "rival", "proportion")', False),
+        (f'QueryRelationQualifier(Find("A"), {_PARTNERS}, "rival", "proportion")', True),
+        (f'QueryRelation(Find("A"), {_PARTNERS})', True),
+        (f'QueryRelation({_PARTNERS}, Find("A"))', True),
+        (f'QueryRelation(Find("B"), {_PARTNERS})', False),
     ],
 )
 def test_what_is_asked_is_not_what_was_said(program: str, says: bool) -> None:
-    assert asks_what_it_says(read(program)) is says
+    assert asks_what_it_says(read(program), "rival") is says
+
+
+def test_the_relation_that_is_asked_for_does_not_describe() -> None:
+    program = read(f'QueryRelation(Find("B"), {_PARTNERS})')
+    assert asks_what_it_says(program, "partner")
 
 
 def test_every_block_has_all_functions(world: KnowledgeBase) -> None:
