@@ -60,6 +60,7 @@ class Assembler:
         self._names = array("i")  # by provisional number, the number of a text
         self._defined = array("i")
         self._links_from, self._links_to = array("i"), array("i")
+        self._alias_of, self._aliases = array("i"), array("i")  # provisional number, text
         self._texts: dict[str, int] = {}
         # What is no text is not looked for: equal values are found when all are there, by sorting.
         # A quantity has its unit's text here, a time TIME; a value's number is its place here, or
@@ -74,8 +75,19 @@ class Assembler:
 
     # --- collecting --------------------------------------------------------------------------
 
-    def define(self, id: str, kind: int, name: str, links: Iterable[str], place: str) -> int:
-        """Define an entity or concept; returns its provisional number, or -1 when refused."""
+    def define(
+        self,
+        id: str,
+        kind: int,
+        name: str,
+        links: Iterable[str],
+        place: str,
+        aliases: Iterable[str] = (),
+    ) -> int:
+        """Define an entity or concept; returns its provisional number, or -1 when refused.
+
+        Of the ``aliases`` those are kept, once each, that are not its name.
+        """
         number = self.node(id)
         if known := self._kinds[number]:
             what = "an entity and a concept" if known != kind else "defined twice"
@@ -92,6 +104,12 @@ class Assembler:
         for link in links:
             self._links_from.append(number)
             self._links_to.append(self.node(link))
+        for alias in dict.fromkeys(map(normalise_name, aliases)):
+            if not alias:
+                self.problems.warning("empty-alias", place, "an alias is empty; it is dropped")
+            elif alias != name:
+                self._alias_of.append(number)
+                self._aliases.append(self._text(alias))
         return number
 
     def literal(self, entity: int, key: str, value: RawValue, qualifiers: RawQualifiers) -> None:
@@ -190,6 +208,7 @@ class Assembler:
         )
         key_of, relation_of = self._finish_schema(arrays, text_number, literals, relations, used)
         self._finish_nodes(arrays, order, entities, text_number)
+        self._finish_aliases(arrays, final, nodes, text_number)
         self._clear()  # large: room for the indexes
         arrays["qualifier_starts"] = used.starts
         arrays["qualifier_key"] = key_of[used.keys]
@@ -328,7 +347,8 @@ class Assembler:
         units, numbers = np.array(self._units, np.int32), np.array(self._numbers, np.float64)
         texts = len(self._texts)
         is_used = np.zeros(texts, np.bool_)
-        for column in (literals[1], relations[1], sets.keys, self._names_of(order)):
+        names, aliases = self._names_of(order), np.array(self._aliases, np.int32)
+        for column in (literals[1], relations[1], sets.keys, names, aliases):
             is_used[column] = True
         is_value = np.zeros(len(units) + texts, np.bool_)  # the texts last, from the end: -1 - t
         for column in (literals[2], sets.values):
@@ -410,6 +430,20 @@ class Assembler:
         )
         instances = _lists(self._link_source[~is_concept], self._link_target[~is_concept], entities)
         arrays |= hierarchy_arrays(parents, instances, entities)
+
+    def _finish_aliases(self, arrays: Columns, final: Ids, nodes: int, text_number: Ids) -> None:
+        if not self._aliases:  # a knowledge base without any is what it was before there were some
+            return
+        owner = final[np.array(self._alias_of, np.int32)]
+        by = np.argsort(owner, kind="stable")
+        owner, alias = owner[by], text_number[np.array(self._aliases, np.int32)[by]]
+        by_alias = np.argsort(alias, kind="stable")
+        arrays |= {
+            "alias_starts": offsets_of(owner, nodes),
+            "alias": alias,
+            "node_by_alias": owner[by_alias],
+            "node_aliases_sorted": alias[by_alias],
+        }
 
     def _finish_schema(
         self,

@@ -41,6 +41,13 @@ class Columns(TypedDict, total=False):
     node_by_name: Ids
     node_names_sorted: Ids
 
+    # What nodes are called besides their names, each node's one after the other; only where there
+    # is any.
+    alias_starts: Ids
+    alias: Ids
+    node_by_alias: Ids
+    node_aliases_sorted: Ids
+
     parent_starts: Ids
     parent: Ids
     instance_starts: Ids

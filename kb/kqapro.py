@@ -155,7 +155,17 @@ class NodeReader:
                 "wrong-type", f"{place}/{field}", f"expected a list of ids, found {_show(links)}"
             )
             return -1
-        return self._assembler.define(id, kind, name, links, place)
+        aliases = node.get("aliases")
+        if aliases is None:
+            aliases = []
+        elif not isinstance(aliases, list) or not all(isinstance(text, str) for text in aliases):
+            self._problems.error(
+                "wrong-type",
+                f"{place}/aliases",
+                f"expected a list of texts, found {_show(aliases)}",
+            )
+            aliases = []
+        return self._assembler.define(id, kind, name, links, place, aliases)
 
     def _list(self, node: dict[str, Any], field: str, place: str) -> list[Any]:
         found = node.get(field)
@@ -388,15 +398,18 @@ def node_json(kb: KnowledgeBase, node: int, names: Names, ends: Ends) -> dict[st
         }
         for record in kb.records(node, ends)
     ]
+    called: dict[str, Any] = {"name": kb.name_of(node)}
+    if aliases := kb.aliases_of(node):  # a field of ours
+        called["aliases"] = list(aliases)
     if not kb.is_entity(node):
         concept: dict[str, Any] = {
-            "name": kb.name_of(node),
+            **called,
             names.parents: [kb.id_of(parent) for parent in kb.parents(node)],
         }
         # KQA Pro's concepts have no facts of their own; written only where there is one.
         return {**concept, "relations": relations} if relations else concept
     return {
-        "name": kb.name_of(node),
+        **called,
         "instanceOf": [kb.id_of(concept) for concept in kb.concepts_of(node)],
         "attributes": [
             {

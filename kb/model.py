@@ -32,13 +32,26 @@ class Builder:
         self.problems = Problems()
         self._assembler = Assembler(self.problems)
 
-    def add_concept(self, id: str, name: str, parents: Iterable[str] = ()) -> None:
-        """Add a concept below the parents (ids); raises KoplError when the id is taken."""
-        self._assembler.define(_text(id), CONCEPT, _text(name), _ids(parents), f"concepts/{id}")
+    def add_concept(
+        self, id: str, name: str, parents: Iterable[str] = (), aliases: Iterable[str] = ()
+    ) -> None:
+        """Add a concept below the parents (ids); raises KoplError when the id is taken.
 
-    def add_entity(self, id: str, name: str, concepts: Iterable[str] = ()) -> None:
+        ``aliases`` are what it is called besides its name.
+        """
+        place = f"concepts/{id}"
+        self._assembler.define(
+            _text(id), CONCEPT, _text(name), _texts(parents, "ids"), place, _texts(aliases)
+        )
+
+    def add_entity(
+        self, id: str, name: str, concepts: Iterable[str] = (), aliases: Iterable[str] = ()
+    ) -> None:
         """Add an entity that is an instance of the concepts (ids)."""
-        self._assembler.define(_text(id), ENTITY, _text(name), _ids(concepts), f"entities/{id}")
+        place = f"entities/{id}"
+        self._assembler.define(
+            _text(id), ENTITY, _text(name), _texts(concepts, "ids"), place, _texts(aliases)
+        )
 
     def add_attribute(
         self, entity: str, key: str, value: Value, qualifiers: QualifierInput | None = None
@@ -76,10 +89,10 @@ def _text(text: str) -> str:
     return text
 
 
-def _ids(ids: Iterable[str]) -> list[str]:
-    if isinstance(ids, str):
-        raise KoplError(f"a list of ids was expected, not the text {ids!r}")
-    return [_text(id) for id in ids]
+def _texts(texts: Iterable[str], what: str = "texts") -> list[str]:
+    if isinstance(texts, str):
+        raise KoplError(f"a list of {what} was expected, not the text {texts!r}")
+    return [_text(text) for text in texts]
 
 
 def _raw(value: Value) -> RawValue:

@@ -27,7 +27,7 @@ from kopl_base.stream import writing
 MAGIC = b"koplkb\r\n"
 VERSION = 1
 # Raised when a reader's rules change: what an older one made of a file is not used any more.
-READER = 1
+READER = 2
 _PREFIX = struct.Struct("<8sIII")
 _ALIGN = 64
 

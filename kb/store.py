@@ -16,7 +16,19 @@ from typing import Literal
 
 import numpy as np
 
-from kb.arrays import EMPTY, Ids, Mask, contains, in_intervals, intersect, mask_of, unite, view
+from kb.arrays import (
+    EMPTY,
+    Ids,
+    Mask,
+    as_ids,
+    changes,
+    contains,
+    in_intervals,
+    intersect,
+    mask_of,
+    unite,
+    view,
+)
 from kb.columns import Columns, fingerprint_of
 from kb.facts import FactTable, Qualifiers, RelationTable
 from kb.hierarchy import Hierarchy
@@ -189,6 +201,50 @@ class KnowledgeBase:
     def name_of(self, node: int) -> str:
         """The name of a node."""
         return self.strings[int(self._names[node])]
+
+    def aliases_of(self, node: int) -> tuple[str, ...]:
+        """What a node is called besides its name, in the order of the source."""
+        if "alias" not in self.arrays:
+            return ()
+        starts = self.arrays["alias_starts"]
+        texts: list[int] = self.arrays["alias"][starts[node] : starts[node + 1]].tolist()
+        return tuple(self.strings.texts(texts))
+
+    def aliased(self) -> Iterator[tuple[str, list[int]]]:
+        """Every alias, by code point, with the nodes that have it."""
+        if "alias" not in self.arrays:
+            return
+        texts, nodes = self.arrays["node_aliases_sorted"], self.arrays["node_by_alias"].tolist()
+        begins = np.flatnonzero(changes(texts)).tolist()
+        for text, low, high in zip(
+            self.strings.texts(texts[begins].tolist()),
+            begins,
+            [*begins[1:], len(nodes)],
+            strict=True,
+        ):
+            yield text, nodes[low:high]
+
+    @property
+    def alias_count(self) -> int:
+        """How many aliases nodes have; one that two nodes have counts twice."""
+        return len(self.arrays["alias"]) if "alias" in self.arrays else 0
+
+    def called(self, kind: Literal["entity", "concept"]) -> list[str]:
+        """The names and aliases of the entities or of the concepts, by code point."""
+        found = set(self.names_of_kind(kind))
+        for text, nodes in self.aliased():
+            if any(self.is_entity(node) == (kind == "entity") for node in nodes):
+                found.add(text)
+        return sorted(found)
+
+    def known_as(self, text: str) -> Ids:
+        """The nodes that have an alias, written as it is but for white space; not their names."""
+        number = self.strings.find(normalise_name(text)) if "alias" in self.arrays else -1
+        if number < 0:
+            return EMPTY
+        texts = self.arrays["node_aliases_sorted"]
+        low, high = np.searchsorted(texts, [number, number + 1]).tolist()
+        return self.arrays["node_by_alias"][low:high]
 
     def is_entity(self, node: int) -> bool:
         """Whether the node is an entity (and not a concept)."""
@@ -400,6 +456,19 @@ def _below(nodes: Ids, bound: int) -> int:
 
 
 def suggest(kb: KnowledgeBase, text: str, kinds: Sequence[NameKind], limit: int = 3) -> list[str]:
-    """Names of the given kinds in the knowledge base that are near a text, best first."""
+    """Names of the given kinds in the knowledge base that are near a text, best first.
+
+    Of an alias that is near, the names of what it means; of the text itself, where it is an alias,
+    these only.
+    """
     names = {name for kind in kinds for name in kb.names_of_kind(kind)}
-    return near_names(text, sorted(names - {text}), limit)
+    aliases: dict[str, list[str]] = {}
+    for alias, nodes in kb.aliased():
+        meant = [node for node in nodes if ("entity" if kb.is_entity(node) else "concept") in kinds]
+        if meant and alias not in names:
+            aliases[alias] = [name for name in kb.names(as_ids(meant)) if name]
+    found = aliases.get(normalise_name(text))
+    if not found:
+        near = near_names(text, sorted({*names, *aliases} - {text}), limit)
+        found = [name for hit in near for name in aliases.get(hit, [hit])]
+    return list(dict.fromkeys(found))[:limit]

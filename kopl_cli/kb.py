@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from kopl_base.errors import KoplError, counted, near_names
 from kopl_base.tables import print_table
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     search.add_argument("text", metavar="TEXT", help="a name or something near it")
     search.add_argument("-n", type=positive, default=10, help="how many of each kind (default: 10)")
     show = action("show", "the facts of an entity or concept")
-    show.add_argument("node", metavar="NODE", help="an id or a name")
+    show.add_argument("node", metavar="NODE", help="an id, a name or an alias")
     convert = action("convert", "write a knowledge base in another format")
     convert.add_argument("out", metavar="OUT", help="the file to write (.gz and .bz2 compress)")
     convert.add_argument(
@@ -113,6 +113,7 @@ def _info(arguments: argparse.Namespace) -> int:
         "concepts": kb.concept_count,
         "relational facts": len(kb.relational),
         "literal facts": len(kb.literals),
+        **({"aliases": kb.alias_count} if kb.alias_count else {}),
         "distinct values": len(kb.values),
         "relations": len(kb.relations),
         "attribute keys": len(kb.attribute_keys),
@@ -165,21 +166,21 @@ def _check(arguments: argparse.Namespace) -> int:
 def _search(arguments: argparse.Namespace) -> int:
     kb = open_kb(arguments)
     rows: list[tuple[str, str, str]] = []
-    node_kinds: tuple[NameKind, ...] = ("entity", "concept")
+    node_kinds: tuple[Literal["entity", "concept"], ...] = ("entity", "concept")
     for kind in node_kinds:
-        for name in near_names(arguments.text, kb.names_of_kind(kind), arguments.n):
-            for node in kb.named(name).tolist():
+        for text in near_names(arguments.text, kb.called(kind), arguments.n):
+            for node in [*kb.named(text).tolist(), *kb.known_as(text).tolist()]:
                 if kb.is_entity(node) != (kind == "entity"):
                     continue
                 above = kb.concepts_of(node) if kb.is_entity(node) else kb.parents(node)
                 where = ", ".join(kb.name_of(c) for c in above)
-                rows.append(
-                    (kind, name, f"{kb.id_of(node)} ({where})" if where else kb.id_of(node))
-                )
+                name, id = kb.name_of(node), kb.id_of(node)
+                found = f"{id} ({where})" if where else id
+                rows.append((kind, name, found if name == text else f"{found}, also {text}"))
     schema_kinds: tuple[NameKind, ...] = ("relation", "key", "qualifier key")
-    for kind in schema_kinds:
-        names = near_names(arguments.text, kb.names_of_kind(kind), arguments.n)
-        rows += [(kind, name, "") for name in names]
+    for item in schema_kinds:
+        names = near_names(arguments.text, kb.names_of_kind(item), arguments.n)
+        rows += [(item, name, "") for name in names]
     print_table(("kind", "name", "id"), rows)
     if not rows:
         print(f"kopl: nothing is named like {arguments.text!r}", file=sys.stderr)
@@ -190,6 +191,7 @@ def _show(arguments: argparse.Namespace) -> int:
     kb = open_kb(arguments)
     node = kb.node(arguments.node)
     nodes = [node] if node >= 0 else kb.named(arguments.node).tolist()
+    nodes = nodes or kb.known_as(arguments.node).tolist()
     if not nodes:
         from kb.store import suggest
 
@@ -209,6 +211,8 @@ def _describe(kb: KnowledgeBase, node: int) -> Iterator[str]:
     concepts = ", ".join(kb.name_of(c) for c in above)
     what = "entity" if entity else "concept"
     yield f"{kb.name_of(node)} ({what} {kb.id_of(node)}{': ' if concepts else ''}{concepts})"
+    if aliases := kb.aliases_of(node):
+        yield f"  also called: {', '.join(aliases)}"
     for fact in kb.attributes(node):
         yield f"  {fact.key}: {fact.value}{_qualifiers(fact.qualifiers)}"
     for record in kb.records(node, "both"):

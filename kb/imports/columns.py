@@ -35,7 +35,7 @@ _EVENTS = {
 
 def guess_columns(table: TableGuess, tables: dict[str, TableGuess]) -> None:
     """Put into ``table.columns`` what each column of a table says of its rows."""
-    used = {table.id, *table.names, table.class_column, table.parent} - {""}
+    used = {table.id, *table.names, table.aliases, table.class_column, table.parent} - {""}
     rest = [c for c in table.profile.columns if c.name not in used and c.name not in table.columns]
     units = _unit_columns(table, rest)
     plain = []

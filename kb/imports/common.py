@@ -246,9 +246,36 @@ def _table_labels(text: TextReader, delimiter: str) -> Iterator[tuple[str, str]]
         yield cells[0], cells[1]
 
 
+def read_aliases(path: Path | str, *, id: str | None, field: str) -> Iterator[tuple[str, str]]:
+    """The (id, alias) pairs of a JSON file of objects by id, one for each text of their field.
+
+    Raises ReadError with file and place for another form.
+    """
+    with TextReader(Path(path)) as text:
+        stream = JsonStream(text)
+        for found, value in _json_entries(stream, id, field, text.source):
+            texts = [value] if isinstance(value, str) else value
+            if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+                raise stream.fail(f"{field!r} of {found!r} is no list of texts")
+            yield from ((found, one) for one in texts)
+
+
 def _json_labels(
     stream: JsonStream, id: str | None, label: str, source: str
 ) -> Iterator[tuple[str, str]]:
+    for found, value in _json_entries(stream, id, label, source):
+        if not isinstance(value, str):
+            raise stream.fail(f"the label of {found!r} is not a text")
+        yield found, value
+
+
+def _json_entries(
+    stream: JsonStream, id: str | None, field: str, source: str
+) -> Iterator[tuple[str, Any]]:
+    """The id of each member and what its field has, or the member itself where that is no object.
+
+    What has no id or no such field is left out.
+    """
     if stream.peek() != "{":
         raise stream.fail("a file of labels is a JSON object, id to label, or ends in .csv or .tsv")
     for key in stream.members():
@@ -259,11 +286,11 @@ def _json_labels(
         if isinstance(value, dict):
             if id is not None:
                 found = value.get(id)
-            value = value.get(label)
+            value = value.get(field)
         if value is None or found is None:
             continue
-        if not isinstance(value, str) or not isinstance(found, str):
-            raise stream.fail(f"the label of {key!r} is not a text")
+        if not isinstance(found, str):
+            raise stream.fail(f"the id of {key!r} is not a text")
         yield found, value
     stream.end()
 

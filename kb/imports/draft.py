@@ -101,6 +101,11 @@ def _table(table: TableGuess, folder: Path, words: list[str]) -> Iterator[str]:
     if table.names:
         names = table.names if len(table.names) > 1 else table.names[0]
         yield from _field(table, "name", names)
+    if table.aliases:
+        cut: dict[str, object] = {"column": table.aliases}
+        if separator := table.separators.get(table.aliases):
+            cut["separator"] = separator
+        yield from _field(table, "aliases", cut if separator else table.aliases)
     if table.repeats and not table.about:
         yield "    repeats: true"
     yield from _concept(table)

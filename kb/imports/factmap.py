@@ -5,9 +5,11 @@ A JSON object, or the same in YAML, whose fields may all be left out::
     {"delimiter": ",", "quoted": true, "header": false,
      "columns": {"head": 1, "relation": 2, "tail": 3, "qualifiers": 4},
      "instance_of": "P31", "subclass_of": "P279", "default_concept": "thing",
+     "aliases": "also known as",
      "attributes": {"P569": "date", "P2048": {"type": "quantity", "unit": "metre"}},
      "qualifiers": {"P585": "date", "*": "node"},
-     "entity_labels": ["names.json", {"file": "more.json", "id": "qid", "label": "title"}],
+     "entity_labels": ["names.json", {"file": "more.json", "id": "qid", "label": "title",
+                                      "aliases": "other titles"}],
      "relation_labels": "relations.tsv",
      "unlabelled": "keep"}
 
@@ -16,18 +18,19 @@ pairs of key and value begin, or an object: for each key the column of its value
 ``string``, ``quantity``, ``year`` and ``date`` (a day or a year); a qualifier may also be a
 ``node``, of which the label is the value. A qualifier without a type is a string, or the label of
 the node if it is the id of one that has a label. ``"*"`` stands for all other keys. Label files
-are looked for beside the mapping.
+are looked for beside the mapping; so are ``aliases`` read: one relation or a list, whose tails are
+further names of their heads, or in label files the field with a list of such names.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from kb.imports.common import read_labels
+from kb.imports.common import read_aliases, read_labels
 from kopl_base.errors import ReadError
 from kopl_base.packages import needs
 from kopl_base.stream import FIELD_TWICE, JsonDecoder, TextReader
@@ -60,9 +63,11 @@ class FactMap:
     instance_of: str = ""
     subclass_of: str = ""
     default_concept: str = ""
+    aliases: frozenset[str] = frozenset()
     attributes: Mapping[str, ValueType] = field(default_factory=dict)
     qualifier_types: Mapping[str, ValueType] = field(default_factory=dict)
     entity_labels: Mapping[str, str] = field(default_factory=dict)
+    entity_aliases: Mapping[str, Sequence[str]] = field(default_factory=dict)
     relation_labels: Mapping[str, str] = field(default_factory=dict)
     keep_unlabelled: bool = True
 
@@ -86,6 +91,7 @@ def read_fact_map(path: Path | str) -> FactMap:
             if name not in columns.content:
                 raise columns.wrong(name, "a column is missing here")
     qualifiers = columns.content.get("qualifiers", None if columns.content else 4)
+    entity_labels, entity_aliases = fields.labels("entity_labels")
     mapping = FactMap(
         source=str(path),
         delimiter=fields.text("delimiter") or None,
@@ -104,10 +110,12 @@ def read_fact_map(path: Path | str) -> FactMap:
         instance_of=fields.text("instance_of"),
         subclass_of=fields.text("subclass_of"),
         default_concept=fields.text("default_concept"),
+        aliases=frozenset(fields.texts("aliases")),
         attributes=fields.types("attributes", node=False),
         qualifier_types=fields.types("qualifiers", node=True),
-        entity_labels=dict(fields.labels("entity_labels")),
-        relation_labels=dict(fields.labels("relation_labels")),
+        entity_labels=entity_labels,
+        entity_aliases=entity_aliases,
+        relation_labels=fields.labels("relation_labels")[0],
         keep_unlabelled=fields.choice("unlabelled", ("keep", "drop")) == "keep",
     )
     columns.done()
@@ -119,6 +127,9 @@ def read_fact_map(path: Path | str) -> FactMap:
     for relation in (mapping.instance_of, mapping.subclass_of):
         if relation and relation in mapping.attributes:
             raise fields.wrong(f"attributes/{relation}", "this relation says what is in a class")
+    for relation in sorted(mapping.aliases):
+        if relation in (*mapping.attributes, mapping.instance_of, mapping.subclass_of):
+            raise fields.wrong("aliases", f"{relation!r} is said to be something else, too")
     if mapping.instance_of and mapping.instance_of == mapping.subclass_of:
         raise fields.wrong("subclass_of", "the same relation as instance_of")
     names = [mapping.head, mapping.relation, mapping.tail]
@@ -254,18 +265,34 @@ class _Fields:
             raise self.wrong(key, "only quantities have a unit")
         return ValueType(value, unit)
 
-    def labels(self, name: str) -> Iterator[tuple[str, str]]:
-        """The labels in the files that a field names; of two for an id the first counts."""
+    def texts(self, name: str) -> list[str]:
+        """A text or a list of texts, none when it is left out."""
+        value = self._take(name)
+        texts = [] if value is None else value if isinstance(value, list) else [value]
+        if not all(isinstance(text, str) and text for text in texts):
+            raise self.wrong(name, f"expected a text or a list of texts, not {value!r}")
+        return texts
+
+    def labels(self, name: str) -> tuple[dict[str, str], dict[str, list[str]]]:
+        """The labels and aliases in the files that a field names.
+
+        Of two labels for an id the first counts.
+        """
         value = self._take(name)
         found: dict[str, str] = {}
+        further: dict[str, list[str]] = {}
         for entry in value if isinstance(value, list) else [] if value is None else [value]:
             form = {"file": entry} if isinstance(entry, str) else entry
             fields = _Fields(form, name, self._source)
             file, id, label = fields.text("file"), fields.text("id"), fields.text("label")
+            aliases = fields.text("aliases")
             fields.done()
             if not file:
                 raise fields.wrong("file", "the file of labels is not named")
             path = Path(self._source).parent / file
             for key, text in read_labels(path, id=id or None, label=label or "label"):
                 found.setdefault(key, text)
-        yield from found.items()
+            if aliases:
+                for key, text in read_aliases(path, id=id or None, field=aliases):
+                    further.setdefault(key, []).append(text)
+        return found, further

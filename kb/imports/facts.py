@@ -105,7 +105,8 @@ class _Reader:
             )
             if relation
         }
-        self._named = {*mapping.attributes, *self._classes}
+        self._named = {*mapping.attributes, *mapping.aliases, *self._classes}
+        self._aliases = {id: list(texts) for id, texts in mapping.entity_aliases.items()}
 
     def read(self) -> KnowledgeBase:
         """The knowledge base."""
@@ -168,10 +169,11 @@ class _Reader:
         if self._map.keep_unlabelled:
             return ""
         is_class = row.relation in self._classes
-        if not is_class and not self._relation_label(row.relation):
+        is_alias = row.relation in self._map.aliases
+        if not (is_class or is_alias) and not self._relation_label(row.relation):
             return "relation"
         is_literal = row.relation in self._map.attributes
-        ends = (row.head,) if is_literal else (row.head, row.tail)
+        ends = (row.head,) if is_literal or is_alias else (row.head, row.tail)
         return "" if all(map(self._entity_label, ends)) else "head or tail"
 
     # --- facts -------------------------------------------------------------------------------
@@ -186,6 +188,10 @@ class _Reader:
         over.append(above)
 
     def _fact(self, row: _Row) -> None:
+        if row.relation in self._map.aliases:
+            self._nodes.add(row.head)
+            self._aliases.setdefault(row.head, []).append(row.tail)
+            return
         key = self._relation_label(row.relation) or row.relation
         literal = self._map.attributes.get(row.relation)
         try:
@@ -241,7 +247,8 @@ class _Reader:
             if not (name := self._entity_label(id)):
                 self.report["nodes without a label, named by their id"] += 1
             kind = CONCEPT if is_concept else ENTITY
-            self._assembler.define(id, kind, name or id, links, id)
+            aliases = self._aliases.get(id, ())
+            self._assembler.define(id, kind, name or id, links, id, aliases)
         number = nodes.number.get(default, -1)
         if uses_default and number < 0:
             name = self._entity_label(default) or default

@@ -13,6 +13,9 @@ from kopl_base.errors import counted
 
 _CODES = frozenset(("code", "key", "isbn", "sku", "no", "nr", "number", "#"))
 _NAMES = ("name", "title", "label")
+_ALIASES = frozenset(
+    ("alias", "aliases", "also known as", "aka", "synonyms", "other names", "alternative names")
+)
 _CLASSES = frozenset(("type", "kind", "category", "class", "genre", "species", "sort"))
 _PARENTS = frozenset(("parent", "broader", "above", "superclass"))
 KEYS = frozenset(("id", "ids", "key", "keys", "ref", "fk"))
@@ -62,6 +65,7 @@ class TableGuess:
     profile: Profile
     id: str = ""
     names: list[str] = field(default_factory=list)
+    aliases: str = ""
     concept: str = ""
     about: str = ""
     about_by_name: bool = False
@@ -101,6 +105,7 @@ def guess_tables(profiles: dict[str, Profile]) -> dict[str, TableGuess]:
         _guess_cells(table)
         _guess_id(table)
         _guess_name(table)
+        _guess_aliases(table)
     for table in tables.values():
         _guess_references(table, tables)
     for table in tables.values():
@@ -208,6 +213,15 @@ def _guess_name(table: TableGuess) -> None:
         table.notes["name"] = ("joined by a blank", False)
 
 
+def _guess_aliases(table: TableGuess) -> None:
+    """The column of further names, which its header tells."""
+    for column in table.profile.columns:
+        if " ".join(column.words) in _ALIASES and column.filled and column.name not in table.names:
+            table.aliases = column.name
+            table.notes["aliases"] = (samples(table.parts(column)), False)
+            return
+
+
 def _note_name(table: TableGuess, column: Column) -> None:
     why = samples(column.values)
     twice = column.filled - len(column.values)
@@ -228,6 +242,8 @@ def _note_name(table: TableGuess, column: Column) -> None:
 def _guess_references(table: TableGuess, tables: dict[str, TableGuess]) -> None:
     for column in table.profile.columns:
         if column.name in (table.id, *table.names) and not (table.id and not table.names):
+            continue
+        if column.name == table.aliases:
             continue
         found = []
         for other in tables.values():

@@ -8,6 +8,7 @@ A YAML file (or the same in JSON); `docs/own-kb.md` describes it field by field:
         file: books.csv
         id: book_id
         name: title
+        aliases: {column: other titles, separator: ";"}
         concept: {column: genre, below: book}
         columns:
           pages: {attribute: number of pages, type: quantity}
@@ -124,6 +125,7 @@ class Table:
     id: str = ""
     prefix: str = ""
     name: tuple[str, ...] = ()
+    aliases: tuple[Cells, ...] = ()
     repeats: bool = False
     above: Above = Above()
     missing: frozenset[str] = frozenset()
@@ -138,6 +140,7 @@ class Table:
             found |= {fact.cells.column, fact.unit_column, fact.key_column}
         for qualifier in self.qualifiers:
             found |= {qualifier.cells.column, qualifier.unit_column}
+        found |= {cells.column for cells in self.aliases}
         if self.above.cells is not None:
             found.add(self.above.cells.column)
         return found - {""}
@@ -292,6 +295,7 @@ class _TableReader:
         quoted = fields.take("quoted")
         names = tuple(fields.texts("name"))
         prefix, repeats = fields.text("prefix"), fields.flag("repeats")
+        aliases = self._aliases()
         above = self._above(kind)
         facts, qualifiers, skipped = self._columns()
         fields.done()
@@ -303,7 +307,7 @@ class _TableReader:
             for name in ("concept", "parent", "rows", "prefix", "repeats"):
                 if name in fields:
                     raise field.wrong(f"{name}: rows about {about!r} are no things of their own")
-            if not facts:
+            if not facts and not aliases:
                 raise field.wrong(f"columns: no column says anything about {about!r}")
         elif not names:
             raise field.wrong("give the column of names as name, or say about: TABLE")
@@ -323,6 +327,7 @@ class _TableReader:
             id=id,
             prefix=prefix,
             name=names,
+            aliases=aliases,
             repeats=repeats,
             above=above,
             missing=self._defaults.missing | {""},
@@ -363,6 +368,24 @@ class _TableReader:
         if cells is None:
             raise field.wrong("the column is missing; a fixed concept is written without fields")
         return Above(fixed, cells, target)
+
+    def _aliases(self) -> tuple[Cells, ...]:
+        """The columns of aliases: one, a list, or one with how its cells are cut."""
+        field = self._fields.take("aliases")
+        if field is None:
+            return ()
+        found = []
+        for entry in field.items():
+            if entry.is_text:
+                found.append(self._plain(entry.text()))
+                continue
+            fields = entry.fields()
+            column = fields.text("column")
+            if not column:
+                raise entry.wrong("write a column, or {column: COLUMN, separator: …}")
+            found.append(self._cells(column, fields))
+            fields.done()
+        return tuple(found)
 
     def _by(self, fields: Fields) -> str:
         field = fields.take("by")

@@ -56,6 +56,7 @@ class _Node:
     name: str
     place: str
     above: dict[str, None] = field(default_factory=dict)
+    aliases: dict[str, None] = field(default_factory=dict)
 
 
 @dataclass
@@ -190,7 +191,7 @@ class _Reader:
         if not self._nodes:
             raise ReadError("there are no rows in the tables", source=self._map.source)
         for id, node in self._nodes.items():
-            self._assembler.define(id, node.kind, node.name, node.above, node.place)
+            self._assembler.define(id, node.kind, node.name, node.above, node.place, node.aliases)
         self._problems.source = self._map.source
         return finish(self._assembler, self._report, "facts left out: an end is no node")
 
@@ -369,6 +370,9 @@ class _Reader:
             subject = self._node_id(table, self._id_and_name(table, row)[0])
             if table.kind == "concepts":
                 self._parents(table, row, self._nodes[subject])
+        for cells in table.aliases:
+            parts = filter(None, cells.parts(row[cells.column]))
+            self._nodes[subject].aliases.update(dict.fromkeys(parts))
         repeats = bool(table.about or table.repeats)
         if not repeats:
             self._seen.clear()

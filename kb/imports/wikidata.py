@@ -56,7 +56,8 @@ def read_wikidata(
 ) -> KnowledgeBase:
     """The knowledge base in dumps of Wikidata (plain, .gz, .bz2 or .xz), which are read twice.
 
-    Names are labels in the first of the ``languages`` that an item has, else those in ``labels``.
+    Names are labels in the first of the ``languages`` that an item has, else those in ``labels``;
+    its other labels and its aliases in these languages are aliases.
     Kept are the items of ``ids`` (default: all), the first ``limit`` of them, that have a label,
     and the classes that they name; of their statements those of ``properties`` (default: all) and
     the class links. An item with a parent (P279) is a concept, and so is one that is used as a
@@ -96,6 +97,7 @@ class _Reader:
         self._names: list[str] = []
         self._ids: list[str] = []
         self._parents: dict[int, list[int]] = {}  # of concepts
+        self._aliases: dict[int, list[str]] = {}  # of concepts
         self._properties: dict[str, tuple[str, str | None]] = {}  # label, datatype
         self._bad: set[tuple[int, int]] = set()  # lines that are passed over
         self._kept, self._found = 0, 0
@@ -164,6 +166,8 @@ class _Reader:
             self._malformed(f"the entity has two ids, {id} and {entity['id']}")
         elif not isinstance(entity.get("labels") or {}, dict):
             self._malformed('"labels" is no object')
+        elif (language := self._odd_aliases(entity)) is not None:
+            self._malformed(f'the aliases in "{language}" are not as expected')
         elif not isinstance(entity.get("claims") or {}, dict):
             self._malformed('"claims" is no object')
         elif "redirect" not in entity:
@@ -221,6 +225,30 @@ class _Reader:
                 return name
         return ""
 
+    def _odd_aliases(self, entity: dict[str, Any]) -> str | None:
+        """The language whose aliases are no list of texts, None where there is none such."""
+        aliases = entity.get("aliases") or {}
+        if not isinstance(aliases, dict):
+            return "*"
+        for language in self.languages:
+            listed = aliases.get(language) or []
+            if not isinstance(listed, list) or not all(
+                isinstance(entry, dict) and isinstance(entry.get("value"), str) for entry in listed
+            ):
+                return language
+        return None
+
+    def _called(self, entity: dict[str, Any]) -> list[str]:
+        """Labels and aliases in the languages, in their order."""
+        labels, aliases = entity.get("labels") or {}, entity.get("aliases") or {}
+        found: list[str] = []
+        for language in self.languages:
+            entry = labels.get(language)
+            if isinstance(entry, dict) and isinstance(entry.get("value"), str):
+                found.append(entry["value"])
+            found += [entry["value"] for entry in aliases.get(language) or ()]
+        return [text for text in found if text.strip()]
+
     def _property(self, entity: dict[str, Any]) -> None:
         label = self._label(entity) or normalise_name(self.extra.get(entity["id"], ""))
         datatype = entity.get("datatype")
@@ -240,6 +268,8 @@ class _Reader:
         self._names[number] = label or self._names[number]
         self._found += wanted
         kept = wanted and bool(self._names[number])
+        if flags[number] & USED and not kept:
+            self._aliases[number] = self._called(entity)
         if kept:
             flags[number] |= KEPT
             self._kept, self._last = self._kept + 1, self._at
@@ -381,8 +411,12 @@ class _Reader:
                 if (fact := (key, raw, tuple(pairs))) not in seen:
                     seen.add(fact)
                     self._assembler.literal(owner, key, raw, pairs)
-        if not is_concept:
-            self._assembler.define(id, ENTITY, self._names[number], classes, self._place)
+        called = self._called(entity)
+        if is_concept:
+            self._aliases[number] = called
+        else:
+            name = self._names[number]
+            self._assembler.define(id, ENTITY, name, classes, self._place, called)
 
     def _link(self, number: int, property: str, value: SnakValue, classes: list[str]) -> None:
         if not isinstance(value, Item):
@@ -442,7 +476,9 @@ class _Reader:
                     there
                 )
             links = [self._ids[parent] for parent in there]
-            self._assembler.define(id, CONCEPT, self._names[number], links, f"concepts/{id}")
+            called = self._aliases.get(number, ())
+            name, place = self._names[number], f"concepts/{id}"
+            self._assembler.define(id, CONCEPT, name, links, place, called)
 
 
 def _explain(error: Exception) -> str:

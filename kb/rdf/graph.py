@@ -13,6 +13,7 @@ import numpy as np
 from kb.assemble import RawValue
 from kb.problems import Problems
 from kb.rdf.iri import (
+    ALIAS,
     BASE,
     DATE,
     FACT_H,
@@ -64,6 +65,7 @@ class Graph:
         self.years: dict[int, tuple[str, str]] = {}
         self.dates: dict[int, tuple[str, str]] = {}
         self.names: dict[int, str] = {}
+        self.aliases: dict[int, list[str]] = {}
         self.kinds: dict[int, str] = {}
         self.instance_of: dict[int, list[int]] = {}
         self.parents: dict[int, list[str]] = {}
@@ -91,6 +93,7 @@ class Graph:
         subjects, predicates, objects, numbers = self.links
         handlers: dict[str, Callable[[int, Any], None] | None] = {
             NAME: self._name,
+            ALIAS: self._alias,
             KIND: self._kind,
             INSTANCE_OF: self._instance_of,
             PARENT: self._parent,
@@ -165,6 +168,10 @@ class Graph:
     def _name(self, node: int, term: Any) -> None:
         if (name := self._string(NAME, node, term)) is not None:
             self._once(self.names, NAME, node, name)
+
+    def _alias(self, node: int, term: Any) -> None:
+        if (alias := self._string(ALIAS, node, term)) is not None:
+            self.aliases.setdefault(node, []).append(alias)
 
     def _kind(self, node: int, term: Any) -> None:
         kind = self._string(KIND, node, term)

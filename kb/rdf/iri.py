@@ -29,6 +29,9 @@ VOCABULARY = frozenset(
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+# What a node is called besides its name; no query of programs asks for it.
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+ALIAS = SKOS + "altLabel"
 
 # No text gives an encoded blank, so it can stand for the text without characters.
 _EMPTY = "%20"

@@ -142,7 +142,12 @@ def _define(graph: Graph, assembler: Assembler, problems: Problems) -> dict[int,
             links = [graph.id(concept) for concept in graph.instance_of.get(node, ())]
         group = "entities" if kind == "entity" else "concepts"
         number = assembler.define(
-            id, ENTITY if kind == "entity" else CONCEPT, name, links, f"{group}/{id}"
+            id,
+            ENTITY if kind == "entity" else CONCEPT,
+            name,
+            links,
+            f"{group}/{id}",
+            graph.aliases.get(node, ()),
         )
         if number >= 0:
             numbers[node] = number
@@ -150,6 +155,10 @@ def _define(graph: Graph, assembler: Assembler, problems: Problems) -> dict[int,
         for node in table:
             if node not in graph.names:
                 problems.error("wrong-type", graph.label(node), f"there is no <{NAME}>")
+    for node in graph.aliases:
+        if node not in graph.names:
+            message = f"an alias without a <{NAME}>; it is passed over"
+            problems.warning("unknown-field", graph.label(node), message)
     return numbers
 
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from kb.arrays import Mask, changes
 from kb.rdf.iri import (
+    ALIAS,
     DATE,
     FACT_H,
     FACT_R,
@@ -26,6 +27,7 @@ from kb.rdf.iri import (
     NAME,
     PARENT,
     RDF,
+    SKOS,
     UNIT,
     VALUE,
     XSD,
@@ -75,7 +77,7 @@ def turtle(kb: KnowledgeBase, *, base: str | None = None, terms: bool = False) -
     """The knowledge base as pieces of Turtle, grouped by subject; otherwise as `ntriples`."""
     check_base(base)
     check_depth(kb, held=False)
-    return (piece for piece, _ in _pieces(_turtle(kb, terms), _prefixes(base)))
+    return (piece for piece, _ in _pieces(_turtle(kb, terms), _prefixes(kb, base)))
 
 
 def write_rdf(
@@ -97,7 +99,7 @@ def write_rdf(
     check_options(form, base=base, graph=graph)
     check_depth(kb, held=held)
     if form == "ttl":
-        pieces = _pieces(_turtle(kb, terms), _prefixes(base))
+        pieces = _pieces(_turtle(kb, terms), _prefixes(kb, base))
     else:
         pieces = _pieces(_ntriples(kb, base, graph, terms))
     with writing(path) as file, Progress(f"writing {Path(path).name}", kb.node_count) as bar:
@@ -336,6 +338,7 @@ def _ntriples(kb: KnowledgeBase, base: str | None, graph: str | None, terms: boo
             f"{head} <{NAME}> {literal(kb.name_of(node))}{end}",
             f'{head} <{KIND}> "{kind}"{end}',
         ]
+        out += [f"{head} <{ALIAS}> {literal(text)}{end}" for text in kb.aliases_of(node)]
         out += [f"{head} <{PARENT}> {literal(kb.id_of(c))}{end}" for c in parents]
         out += [f"{head} <{INSTANCE_OF}> {nodes[c]}{end}" for c in concepts]
         begin = f"{head}{end}"  # what <pred:fact_h> leads to
@@ -378,8 +381,10 @@ def _value_triples(kb: KnowledgeBase, number: int, end: str) -> tuple[str, str]:
 # --- Turtle ------------------------------------------------------------------------------------
 
 
-def _prefixes(base: str | None) -> str:
+def _prefixes(kb: KnowledgeBase, base: str | None) -> str:
     prefixes = f"@prefix pred: <pred:> .\n@prefix xsd: <{XSD}> .\n"
+    if kb.alias_count:
+        prefixes += f"@prefix skos: <{SKOS}> .\n"
     return f"@base <{base}> .\n{prefixes}" if base else prefixes
 
 
@@ -403,6 +408,8 @@ def _turtle(kb: KnowledgeBase, terms: bool) -> Iterator[str]:
     for node, kind, parents, concepts, said in stream:
         head = nodes[node]
         about = [f"pred:name {literal(kb.name_of(node))}", f'pred:kind "{kind}"']
+        if aliases := kb.aliases_of(node):
+            about.append("skos:altLabel " + ", ".join(map(literal, aliases)))
         if parents:
             about.append("pred:parent " + ", ".join(literal(kb.id_of(c)) for c in parents))
         if concepts:

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from kb import KnowledgeBase
-from kb.rdf.iri import RDF, XSD
+from kb.rdf.iri import ALIAS, RDF, XSD
 from kb.rdf.writer import literal
 from kb.schema import type_of
 from kb.store import QualifierMap
@@ -36,8 +36,8 @@ def wikidata_ntriples(kb: KnowledgeBase, *, language: str = "en") -> Iterator[st
     """The knowledge base as pieces of N-Triples in Wikidata's form, many whole lines each.
 
     Entities, concepts and units become items with new numbers, their names labels in the
-    ``language``. A relation becomes a property, and so does a key for each type of its values:
-    properties of one label.
+    ``language``, their aliases skos:altLabel. A relation becomes a property, and so does a key for
+    each type of its values: properties of one label.
     """
     parts: list[str] = []
     for part in _Exporter(kb, language).parts():
@@ -93,6 +93,8 @@ class _Exporter:
             yield self._label(id, unit)
         for node, id in enumerate(self.items):
             yield self._label(id, kb.name_of(node))
+            for alias in kb.aliases_of(node):
+                yield self._label(id, alias, ALIAS)
             if not kb.is_entity(node):
                 yield from (self._link(id, "P279", above) for above in kb.parents(node))
                 continue
@@ -108,8 +110,8 @@ class _Exporter:
     def _item(self, node: int) -> str:
         return f"<{WD}{self.items[node]}>"
 
-    def _label(self, id: str, text: str) -> str:
-        return f"<{WD}{id}> <{RDFS}label> {literal(text)}@{self.language} .\n"
+    def _label(self, id: str, text: str, verb: str = f"{RDFS}label") -> str:
+        return f"<{WD}{id}> <{verb}> {literal(text)}@{self.language} .\n"
 
     def _property(self, id: str, text: str, datatype: str) -> str:
         subject = f"<{WD}{id}>"

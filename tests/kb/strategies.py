@@ -39,7 +39,12 @@ def clean_kb(seed: int, size: str = "small") -> Document:
     document = random_kb(rng, size)
     ids = {*document["concepts"], *document["entities"]}
     for node in (*document["concepts"].values(), *document["entities"].values()):
-        node["name"] = " ".join(node["name"].split())
+        name = " ".join(node.pop("name").split())
+        aliases = {" ".join(text.split()): None for text in node.pop("aliases", ())}
+        listed = [text for text in aliases if text != name]
+        rest = dict(node)
+        node.clear()
+        node.update({"name": name} | ({"aliases": listed} if listed else {}) | rest)
         for field in ("subclassOf", "instanceOf"):
             if field in node:
                 known = [id for id in node[field] if id in document["concepts"]]

@@ -311,7 +311,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
     ("fields", "message"),
     [
         ([], "an object of fields"),
-        ({"colums": {}}, "colums: an unknown field; the fields are attributes, columns"),
+        ({"colums": {}}, "colums: an unknown field; the fields are aliases, attributes"),
         ({"header": "yes"}, "header: expected true or false"),
         ({"delimiter": "||"}, "delimiter: expected one character"),
         ({"delimiter": "\n"}, "delimiter: a quotation mark or line end"),

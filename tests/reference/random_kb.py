@@ -269,6 +269,9 @@ class _Maker:
             self.rng.shuffle(record["relations"])
         if self.flaws:
             self._dangle(concepts, entities)
+        for node in (*concepts.values(), *entities.values()):
+            if self.rng.random() < 0.3:  # many are the names of others
+                node["aliases"] = self.rng.choices(NAMES, k=self.rng.choice([1, 1, 2, 3]))
         return {"concepts": concepts, "entities": entities}
 
     def _name(self) -> str:
