@@ -23,6 +23,7 @@ from generation.sampler import Sampler
 from generation.stats import SHARES
 from kb import KnowledgeBase
 from kb.schema import Schema
+from kopl.answer_forms import answer_of
 from kopl.example import Example
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.program import Call, post_order
@@ -40,6 +41,8 @@ SHORT_PATIENCE = 20
 # One question in so many is drawn for the function that is furthest behind, and no function needs
 # to come more often than in one of so many.
 ASKED, LATE, ENOUGH = 8, 2, 100
+# Percent of a type of question whose share the rules do not say.
+USUAL_SHARE = 10.0
 # A program of at most so many calls is short.
 SHORT = 3
 # A knowledge base is taken to have no more when so many blocks in a row bring hardly anything new.
@@ -54,6 +57,8 @@ NOTHING = (
 class Options:
     """What a run of the generator is like, besides its seed.
 
+    ``profile`` names the bundled rules (`generation.grammar.PROFILES`); their shares and share of
+    short programs count where ``shares`` and ``short`` say nothing.
     ``levels`` bounds how many rules may follow one another (8: descriptions of two hops), ``least``
     and ``calls`` how many calls a program has. ``shares`` are percents of asking strategies in
     place of the paper's, ``short`` is the share of programs of up to three calls (where there are
@@ -63,11 +68,12 @@ class Options:
     share of the queries that are run on an engine and compared.
     """
 
+    profile: str = "kqapro"
     levels: int = 8
     least: int = 1
     calls: int = 20
     shares: tuple[tuple[str, float], ...] = ()
-    short: float = 0.15
+    short: float | None = None
     zero: float = 0.1
     canonical: bool = False
     clauses: bool = True
@@ -111,9 +117,9 @@ class Balance:
         self._random, self._size = random, size
         self._rules: dict[str, list[Rule]] = {}
         for rule in grammar.rules[ROOT]:
-            if rule.height <= levels:
+            if rule.height <= levels and shares.get(rule.strategy, USUAL_SHARE) > 0:
                 self._rules.setdefault(rule.strategy, []).append(rule)
-        self._shares = {name: shares.get(name, 10.0) for name in self._rules}
+        self._shares = {name: shares.get(name, USUAL_SHARE) for name in self._rules}
         self._short, self._zero, self._least = short, zero, least
         self._kept = self._of_short = self._of_zero = 0
         self._of: Counter[str] = Counter()
@@ -192,9 +198,16 @@ class Maker:
         self.compared = 0
         self._choices = Choices(kb)
         self._sampler = Sampler(
-            kb, grammar or bundled(), Random(0), levels=self.options.levels, lexicon=lexicon
+            kb,
+            grammar or bundled(self.options.profile),
+            Random(0),
+            levels=self.options.levels,
+            lexicon=lexicon,
         )
         self.grammar = self._sampler.grammar  # without the rules that cannot be used here
+        self._shares = _shares(self.grammar, dict(self.options.shares))
+        given = self.options.short
+        self._short = given if given is not None else self.grammar.short or 0.0
         self._run_query = run_query
 
     def block(self, seed: int, number: int) -> Iterator[Example]:
@@ -208,8 +221,8 @@ class Maker:
             random,
             levels=self.options.levels,
             size=SIZE,
-            shares={**SHARES, **dict(self.options.shares)},
-            short=self.options.short,
+            shares=self._shares,
+            short=self._short,
             zero=self.options.zero,
             least=self.options.least,
         )
@@ -249,15 +262,22 @@ class Maker:
                 self.reasons["no canonical form"] += 1
                 continue
             program = derivation.program
-            choices = self._choices.draw(program, found.answer, found.dropped, judge.denote, random)
+            one = found.answers[0] if len(found.answers) == 1 else None
+            choices: tuple[str, ...] = ()
+            if one is not None:
+                choices = self._choices.draw(
+                    program, one, found.dropped, judge.denote, random, truth=found.form is not None
+                )
             example = Example(
                 question,
                 program,
-                found.answer,
+                one,
                 choices,
                 id=id,
                 type=rule.strategy,
                 canonical=canonical,
+                answers=found.answers if one is None else (),
+                answer_form=found.form,
                 extra={
                     "strategies": list(locating(program)),
                     "skills": list(skills(program)),
@@ -268,16 +288,36 @@ class Maker:
             if not self.options.sparql:
                 return example
             query = query_of(program, self.kb)
-            if not compare or self._agrees(query, found.answer):
+            if not compare or self._agrees(query, example):
                 return replace(example, sparql=query)
             self.reasons["engines differ"] += 1
         return None
 
-    def _agrees(self, query: str, answer: str) -> bool:
+    def _agrees(self, query: str, example: Example) -> bool:
+        """Whether a query has the example's answers on the other engine."""
         if self._run_query is None:
             return True
         self.compared += 1
-        return self._run_query(query) == [answer]
+        answers = [example.answer] if example.answer is not None else list(example.answers)
+        return answer_of(self._run_query(query), example.answer_form) == answers
+
+
+def _shares(grammar: Grammar, given: Mapping[str, float]) -> dict[str, float]:
+    """The percents of a grammar's strategies: those given, and for the others what is left.
+
+    The others share it as the grammar's own percents say. Raises KoplError for a strategy that no
+    rule has, and for more than 100 percent.
+    """
+    for name in given:
+        if name not in grammar.strategies:
+            known = ", ".join(grammar.strategies)
+            raise KoplError(f"no rule makes questions of the type {name!r}; the types are {known}")
+    if (total := sum(given.values())) > 100:
+        raise KoplError(f"the shares of question types are {total:g} percent together, not 100")
+    own = {name: grammar.shares.get(name, USUAL_SHARE) for name in grammar.strategies}
+    others = sum(share for name, share in own.items() if name not in given)
+    scale = (100 - total) / others if others else 0.0
+    return {name: given.get(name, share * scale) for name, share in own.items()}
 
 
 def _root(rule: Rule) -> Function | None:

@@ -48,16 +48,19 @@ class Choices:
         dropped: Sequence[Dropped],
         denote: Callable[[Call], list[str]],
         random: Random,
+        *,
+        truth: bool = False,
     ) -> tuple[str, ...]:
         """Ten different texts in random order, of which exactly one is the answer.
 
-        ``dropped`` are the ways to drop a clause, ``denote`` executes programs. No other choice
+        ``truth``: the answer is yes or no, whatever the program denotes. ``dropped`` are the ways
+        to drop a clause, ``denote`` executes programs. No other choice
         equals the answer under the default answer rule or the published one. A knowledge base
         without enough values fills up with "unknown", as the paper does for yes and no ("none of
         these" where that is the answer).
         """
         found = [answer]
-        if program.function.output is Type.TRUTH:
+        if truth or program.function.output is Type.TRUTH:
             found += ["no" if answer == "yes" else "yes"]
         else:
             for text in self._candidates(program, answer, dropped, denote, random):

@@ -22,6 +22,7 @@ from kopl.program import Call
 from kopl.typecheck import check
 from kopl.types import Kind, Type
 from kopl_base.errors import ReadError
+from kopl_base.stream import read_text
 
 Result = TypeVar("Result")
 
@@ -32,6 +33,8 @@ SINGULAR = frozenset((ONE, "which"))
 # The form that is meant by "canonical"; "canonical many" is the same of another form. Only the
 # paper's single form of a question uses them; it uses the first wording of a form without one.
 CANONICAL = "canonical"
+# How the answer of a ROOT is read from its denotation, where it is not the only string of it.
+EXISTS, SEVERAL = "exists", "several"
 # The form of what is said apart from the rest of a rule; it need not mention everything.
 REST = "rest"
 WHAT = "what"  # the slot that is "who" when the rule was drawn for a person, else "what"
@@ -93,9 +96,12 @@ Text: TypeAlias = tuple["str | Slot", ...]
 class Rule:
     """A left side, a program and its wordings by form; ``strategy`` is set for ROOT.
 
-    ``height`` is the length of the shortest derivation that begins with the rule, ``reach`` the
-    functions that derivations from it can have, ``single`` the non-terminals that all its wordings
-    speak of as of one; ``line`` is its line in the file and ``lines`` those of its wordings.
+    ``asks`` says how the answer of a ROOT is read: "" for one string, "several" for a list,
+    "exists" for yes and no by a count, "is NAME" for yes and no by the name that the non-terminal
+    or variable NAME has. ``height`` is the length of the shortest derivation that begins with the
+    rule, ``reach`` the functions that derivations from it can have, ``single`` the non-terminals
+    that all its wordings speak of as of one; ``line`` is its line in the file and ``lines`` those
+    of its wordings.
     """
 
     left: str
@@ -105,6 +111,7 @@ class Rule:
     lines: Mapping[Text, int]
     strategy: str = ""
     weight: int = 1
+    asks: str = ""
     height: int = field(default=0, compare=False)
     reach: frozenset[Function] = field(default=frozenset(), compare=False)
     single: frozenset[str] = field(default=frozenset(), compare=False)
@@ -113,6 +120,11 @@ class Rule:
     def symbols(self) -> tuple[Symbol, ...]:
         """The non-terminals of its program, in order."""
         return tuple(_symbols(self.program))
+
+    @property
+    def named(self) -> str:
+        """The non-terminal or "$variable" whose name says yes; "" where none does."""
+        return self.asks.removeprefix("is ") if self.asks.startswith("is ") else ""
 
     @cached_property
     def functions(self) -> tuple[Function, ...]:
@@ -156,10 +168,16 @@ def slots(text: Text) -> Iterator[Slot]:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The rules by left side, and the type that each left side gives."""
+    """The rules by left side, and the type that each left side gives.
+
+    ``shares`` are the percents of the asking strategies that the file states, ``short`` the share
+    of programs of up to three calls, None where it states none.
+    """
 
     rules: Mapping[str, tuple[Rule, ...]]
     types: Mapping[str, Type]
+    shares: Mapping[str, float] = field(default_factory=dict)
+    short: float | None = None
 
     @property
     def strategies(self) -> list[str]:
@@ -167,40 +185,62 @@ class Grammar:
         return list(dict.fromkeys(rule.strategy for rule in self.rules[ROOT]))
 
 
+# The bundled grammars: the paper's mix, and short questions as people ask them.
+PROFILES = {"kqapro": "rules.scfg", "people": "people.scfg"}
+
+
 @cache
-def bundled() -> Grammar:
-    """The grammar in ``rules.scfg``."""
-    text = resources.files("generation").joinpath("rules.scfg").read_text("utf-8")
-    return read_grammar(text, "rules.scfg")
+def bundled(profile: str = "kqapro") -> Grammar:
+    """The grammar of a profile; raises KeyError for one that is not in `PROFILES`."""
+    return read_grammar(_bundled_text(PROFILES[profile]), PROFILES[profile])
+
+
+def _bundled_text(name: str) -> str:
+    return resources.files("generation").joinpath(name).read_text("utf-8")
 
 
 def load_grammar(path: Path | str) -> Grammar:
     """The grammar in a file; raises ReadError with file and line."""
-    try:
-        text = Path(path).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ReadError(f"cannot be read: {error}", source=str(path)) from None
-    return read_grammar(text, str(path))
+    return read_grammar(read_text(path), str(path))
 
 
 def read_grammar(text: str, source: str = "") -> Grammar:
-    """The grammar in a text; raises ReadError that names the source and the line."""
+    """The grammar in a text; raises ReadError that names the source and the line.
+
+    ``@include NAME`` takes those left sides of a bundled file that the text has no rules for.
+    """
     rules: defaultdict[str, list[Rule]] = defaultdict(list)
+    settings = _Settings()
     for lines in _paragraphs(text, source):
+        if lines[0][1].startswith(_SETTING):
+            _at(source, lines[0][0], settings.read, *lines[0])
+            continue
         rule = _at(source, lines[0][0], _read_rule, lines, source)
         rules[rule.left].append(rule)
+    included = {
+        left: list(group)
+        for name in settings.included
+        for left, group in read_grammar(_bundled_text(name), name).rules.items()
+        if left not in rules
+    }
+    rules.update(included)
     if ROOT not in rules:
         raise ReadError(f"there is no rule for {ROOT}", source=source)
-    for rule in (rule for group in rules.values() for rule in group):
+    own = [rule for left, group in rules.items() if left not in included for rule in group]
+    for rule in own:
         for symbol in rule.symbols:
             if symbol.left not in rules:
                 raise _error(source, rule.line, f"there is no rule for {symbol.left}")
+    strategies = {rule.strategy for rule in rules[ROOT]}
+    for name, line in settings.lines.items():
+        if name not in strategies:
+            raise _error(source, line, f"no rule begins with {ROOT}[{name}]")
     types = dict.fromkeys(rules, Type.FACTS)
     while (found := {left: _type_of(group, types) for left, group in rules.items()}) != types:
         types = found
-    for rule in (rule for group in rules.values() for rule in group):
+    for rule in own:
         _at(source, rule.line, _check, rule, rules, types, source)
-    return Grammar(_with_heights(rules, source), types)
+    return Grammar(_with_heights(rules, source), types, settings.shares, settings.short)
 
 
 class _Malformed(Exception):
@@ -220,10 +260,13 @@ def _error(source: str, line: int, message: str) -> ReadError:
 
 # --- reading ---------------------------------------------------------------------------------
 
-_RULE = re.compile(r"([A-Z]+)(?:\[(\w+)\])?(?:\s+\*(\d+))?\s*->\s*(.+)")
+_RULE = re.compile(
+    r"([A-Z]+)(?:\[(\w+)(?:\s*=\s*(exists|several|is \$?\w+'*))?\])?(?:\s+\*(\d+))?\s*->\s*(.+)"
+)
 _FORMS = re.compile(r"((?:canonical )?[a-z]+(?:, (?:canonical )?[a-z]+)*):(?:\s+(.*))?")
 _SYMBOL = re.compile(r"[A-Z]+'*")
 _SLOT = re.compile(r"(\w+'*)(?:\.(\w+))?(!)?(?:\s+(.+))?")
+_SETTING = "@"
 _TOKEN = re.compile(r'\s*([(),]|"[^"]*"|[^(),"]+)')
 
 
@@ -248,11 +291,45 @@ def _paragraphs(text: str, source: str) -> Iterator[list[tuple[int, str]]]:
         yield lines
 
 
+class _Settings:
+    """What the lines that begin with "@" say."""
+
+    def __init__(self) -> None:
+        self.included: list[str] = []
+        self.shares: dict[str, float] = {}
+        self.lines: dict[str, int] = {}
+        self.short: float | None = None
+
+    def read(self, line: int, text: str) -> None:
+        """Take in a line with its number."""
+        word, *rest = text.split()
+        if word == "@include" and len(rest) == 1:
+            if rest[0] not in PROFILES.values():
+                raise _Malformed(f"only bundled rules are included: {', '.join(PROFILES.values())}")
+            self.included.append(rest[0])
+        elif word == "@share" and len(rest) == 2:
+            self.shares[rest[0]], self.lines[rest[0]] = _number(rest[1], 100), line
+        elif word == "@short" and len(rest) == 1:
+            self.short = _number(rest[0], 1)
+        else:
+            raise _Malformed("write '@include FILE', '@share TYPE PERCENT' or '@short SHARE'")
+
+
+def _number(text: str, most: int) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number <= most:
+        raise _Malformed(f"a number from 0 to {most} was expected, not {text!r}")
+    return number
+
+
 def _read_rule(lines: list[tuple[int, str]], source: str) -> Rule:
     match = _RULE.fullmatch(lines[0][1])
     if not match:
         raise _Malformed("a rule is written LEFT -> program, or ROOT[strategy] *weight -> program")
-    left, strategy, weight, program = match.groups()
+    left, strategy, asks, weight, program = match.groups()
     if (left == ROOT) != bool(strategy):
         raise _Malformed(f"{ROOT} and no other left side names its strategy: {ROOT}[Count]")
     if weight == "0":
@@ -271,7 +348,9 @@ def _read_rule(lines: list[tuple[int, str]], source: str) -> Rule:
     if not texts:
         raise _Malformed("the rule has no wording; write one below it, behind '|'")
     found = {form: tuple(wordings) for form, wordings in texts.items()}
-    return Rule(left, part, found, lines[0][0], places, strategy or "", int(weight or 1))
+    return Rule(
+        left, part, found, lines[0][0], places, strategy or "", int(weight or 1), asks or ""
+    )
 
 
 class _ProgramReader:
@@ -405,6 +484,11 @@ def _check(
         if kinds.setdefault(variable.name, variable.kind) is not variable.kind:
             raise _Malformed(f"${variable.name} stands for two kinds of argument")
     names = [symbol.name for symbol in rule.symbols]
+    if named := rule.named:
+        if named.startswith("$"):
+            kinds[named[1:]] = Kind.NAME
+        elif named not in names:
+            raise _Malformed(f"{named} does not stand in the program")
     if twice := sorted({name for name in names if names.count(name) > 1}):
         raise _Malformed(f"{twice[0]} stands twice; write {twice[0]}' the second time")
     apart = rule.texts.get(REST, ())

@@ -11,8 +11,10 @@ from typing import TypeAlias
 
 from generation.derivation import Derivation
 from generation.english import say
+from generation.grammar import EXISTS, SEVERAL
 from kb import KnowledgeBase
 from kb.values import ValueReadError, read_quantity, read_time
+from kopl.answer_forms import AnswerForm, Exists, Is, answer_of
 from kopl.denotation import Outcome
 from kopl.errors import ProgramError
 from kopl.executor import Executor
@@ -57,6 +59,8 @@ ASKING_KEYS = frozenset(
     )
 )
 LONGEST = 45  # words in a question
+LONGEST_LIST = 30  # answers to a question that asks for several
+LEAD = 2  # by how many questions of a rule "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
 _STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
 # The same with a name between: "has the natural resource tin as a natural resource".
@@ -182,10 +186,15 @@ def _chain(call: Call) -> Iterator[Call]:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of a question that passed: its answer, and the ways to drop a clause."""
+    """What is known of a question that passed: its answers, and the ways to drop a clause.
 
-    answer: str
+    There is one answer unless the question asks for several; ``form`` says how it is read from what
+    the program denotes.
+    """
+
+    answers: tuple[str, ...]
     dropped: tuple[Dropped, ...]
+    form: AnswerForm | None = None
 
 
 class Judge:
@@ -198,10 +207,12 @@ class Judge:
     def __init__(
         self, kb: KnowledgeBase, *, clauses: bool = True, reasons: Counter[str] | None = None
     ) -> None:
+        self._kb = kb
         self._executor = Executor(kb, strict=True)
         self._lenient = Executor(kb)
         self._clauses = clauses
         self._unseen = Unseen()
+        self._leads: Counter[int] = Counter()  # of yes over no, by the line of a rule
         self.reasons: Counter[str] = Counter() if reasons is None else reasons
 
     def denote(self, program: Call) -> list[str]:
@@ -234,28 +245,50 @@ class Judge:
         ]
         try:
             denotation = self._executor.outcome(program, shared).strings()
-            if len(denotation) != 1:
-                return None, "several answers" if denotation else "no answer"
-            if derivation.intended not in (None, denotation[0]):
+            if not denotation:
+                return None, "no answer"
+            if derivation.rule.asks == SEVERAL:
+                if not 1 < len(denotation) <= LONGEST_LIST:
+                    return None, "one answer" if len(denotation) == 1 else "too many answers"
+            elif len(denotation) != 1:
+                return None, "several answers"
+            elif derivation.intended not in (None, denotation[0]):
                 return None, "another answer"
             if not all(self._is_one(part, shared) for part in singular):
                 return None, "ambiguous"
         except ProgramError:  # strict mode: no single winner, several values to verify
             return None, "several answers"
-        (answer,) = denotation
-        asked = program.function
+        form = self._form(derivation)
+        answers = answer_of(denotation, form)
+        asked, truth = program.function, form is not None or program.function.output is Type.TRUTH
         # Yes, no and a number give nothing away; SelectBetween has to name what it chooses from.
-        free = asked.output in (Type.TRUTH, Type.NUMBER) or asked is SELECT_BETWEEN
-        if not free and names_answer(question, answer):
+        free = truth or asked.output is Type.NUMBER or asked is SELECT_BETWEEN or len(answers) > 1
+        if not free and names_answer(question, answers[0]):
             return None, "gives the answer away"
-        if asks_what_it_says(program, answer):
+        if asks_what_it_says(program, answers[0]):
             return None, "asks what it says"
         dropped = tuple(without_a_clause(program))
         if self._clauses:
+            # What is claimed of one thing need not tell it from others.
+            claim = _own_calls(derivation) if isinstance(form, Exists) else frozenset()
             for way in dropped:
-                if not self._matters(way, denotation, singular, shared):
+                if next(iter(way.changed)) not in claim and not self._matters(
+                    way, denotation, singular, shared
+                ):
                     return None, "a clause too many"
-        return Verdict(answer, dropped), ""
+        if form is not None and not self._keeps_balance(derivation.rule.line, answers[0]):
+            return None, "yes or no ahead"
+        return Verdict(tuple(answers), dropped, form), ""
+
+    def _form(self, derivation: Derivation) -> AnswerForm | None:
+        """How the answer of a question is read from what its program denotes."""
+        if derivation.rule.asks == EXISTS:
+            return Exists()
+        if named := derivation.rule.named:
+            if named.startswith("$"):
+                return Is(derivation.words[named[1:]].text)
+            return Is(self._kb.name_of(derivation.parts[named].target))
+        return None
 
     def _matters(
         self, way: Dropped, denotation: list[str], singular: list[Call], shared: dict[Call, Outcome]
@@ -269,8 +302,25 @@ class Judge:
         except ProgramError:
             return True
 
+    def _keeps_balance(self, line: int, answer: str) -> bool:
+        """Whether yes and no stay about as frequent for the rule in a line; counts it if they do.
+
+        Those of the Verify functions are balanced where they are drawn.
+        """
+        lead = self._leads[line] + (1 if answer == "yes" else -1)
+        if abs(lead) > LEAD:
+            return False
+        self._leads[line] = lead
+        return True
+
     def _is_one(self, part: Call, shared: dict[Call, Outcome]) -> bool:
         return len(self._executor.outcome(part, shared)) == 1
+
+
+def _own_calls(derivation: Derivation) -> frozenset[Call]:
+    """The calls of a derivation's own rule, without those of its parts."""
+    inside = (post_order(part.program) for part in derivation.parts.values())
+    return frozenset(post_order(derivation.program)) - {call for part in inside for call in part}
 
 
 def asks_what_it_says(program: Call, answer: str = "") -> bool:

@@ -11,11 +11,11 @@ from functools import lru_cache
 from random import Random
 
 from generation.derivation import Derivation
-from generation.grammar import Grammar, Part, Rule, Symbol
-from generation.lexicon import Lexicon
+from generation.grammar import EXISTS, Grammar, Part, Rule, Symbol
+from generation.lexicon import Lexicon, NameWords
 from generation.pools import NoDraw, capabilities
 from generation.scope import DrawnPart, Goal, Leftover, Scope, Source
-from generation.ways import WAYS, requirements
+from generation.ways import WAYS, one_of, requirements
 from kb import KnowledgeBase
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.types import Kind
@@ -69,6 +69,8 @@ class Sampler:
         ``least`` is how many calls the program shall have at least.
         """
         self.source.forget()
+        if rule.asks == EXISTS:
+            nothing = self.source.random.random() < 0.5
         self.source.nothing, self._wanted, self._steps = nothing, wanted, 0
         self._most_steps = MOST_STEPS * max(1, least - MOST_STEPS // 15)
         try:
@@ -83,7 +85,7 @@ class Sampler:
     def _draw(self, part: Part, scope: Scope, goal: Goal) -> DrawnPart:
         """A part of a program."""
         if isinstance(part, Symbol):
-            return self._expand(part, scope, goal)
+            return self._expand(part, scope, replace(goal, claim=False) if goal.claim else goal)
         return WAYS[part.function.name](self.source, part, scope, goal)
 
     def _expand(self, symbol: Symbol, scope: Scope, goal: Goal) -> DrawnPart:
@@ -146,6 +148,9 @@ class Sampler:
         if self._wanted in rule.functions:
             self._wanted = None
         drawn = self._draw(rule.program, scope, goal)
+        if rule.named.startswith("$"):
+            name = NameWords(self.source.kb.name_of(one_of(self.source, drawn)))
+            scope.words[rule.named[1:]] = name
         person = drawn.target in self.source.pools.person
         derivation = Derivation(
             rule, drawn.call, scope.words, scope.parts, drawn.target, person, drawn.intended
@@ -155,7 +160,8 @@ class Sampler:
 
 def _scope(rule: Rule, budget: int, leftovers: list[Leftover], least: int) -> Scope:
     """The scope of a rule whose program must have so many calls at least."""
-    return Scope(rule.single, budget, leftovers, least - len(rule.functions), len(rule.symbols))
+    least -= len(rule.functions)
+    return Scope(rule.single, budget, leftovers, least, len(rule.symbols), rule.asks)
 
 
 def applicable_rules(grammar: Grammar, kb: KnowledgeBase) -> Grammar:

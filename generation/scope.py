@@ -35,7 +35,8 @@ class Goal:
     ``target``: a node that its result must hold (None: any). ``form``: the type of value it must
     have. ``qualified``: its fact must have such a qualifier. ``path``: the nodes on the way here,
     which a description must not come back to. ``namesakes``: a name is that of several nodes, as
-    something else tells them apart.
+    something else tells them apart. ``claim``: the part says something of what is known already,
+    as in "Is Oslo the capital of Norway?", so that no clause of it needs to narrow anything.
     """
 
     target: int | None = None
@@ -43,6 +44,7 @@ class Goal:
     qualified: Qualified | None = None
     path: tuple[int, ...] = ()
     namesakes: bool = False
+    claim: bool = False
 
     def at(self, target: int | None, *, namesakes: bool = False) -> Goal:
         """The same for another target and without asking for a type or qualifiers."""
@@ -70,7 +72,8 @@ class Scope:
     ``single`` are the non-terminals that must give one entity. ``budget`` is how many rules may
     follow one another below this one. ``leftovers`` are parts that rules tried before in its place
     had drawn in vain, ``taken`` the parts of this one. ``least`` is how many calls the rule's parts
-    must have yet, ``open`` how many of its parts are to come.
+    must have yet, ``open`` how many of its parts are to come. ``asks`` is how the rule's answer is
+    read (`generation.grammar.Rule`).
     """
 
     single: frozenset[str]
@@ -78,6 +81,7 @@ class Scope:
     leftovers: list[Leftover] = field(default_factory=list)
     least: int = 0
     open: int = 0
+    asks: str = ""
     words: dict[str, Words] = field(default_factory=dict)
     parts: dict[str, Derivation] = field(default_factory=dict)
     taken: list[Leftover] = field(default_factory=list)

@@ -69,7 +69,7 @@ class Figures(NamedTuple):
         """The figures of an example."""
         program, words = example.program, example.question.split()
         return cls(
-            asking(program),
+            example.type or asking(program),
             hops(program),
             len(words),
             program.size,

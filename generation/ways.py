@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from generation.grammar import Part, Pattern, Symbol, Variable
+from generation.grammar import EXISTS, Part, Pattern, Symbol, Variable
 from generation.lexicon import (
     ComparisonWords,
     ConceptWords,
@@ -140,6 +141,9 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     inner = source.draw(inside, scope, goal)
     if not source.kb.is_entity(inner.target):
         raise NoDraw
+    if goal.claim and not everything:
+        concept = _claimed_concept(source, inner.target)
+        return DrawnPart(scope.call(pattern, [inner.call], ConceptWords(concept)), inner.target)
     if not everything and source.nothing:
         source.nothing = False
         unrelated = ConceptWords(_unrelated_concept(source, inner))
@@ -192,6 +196,18 @@ def _unrelated_concept(source: Source, part: DrawnPart) -> str:
     if source.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
         raise NoDraw
     return concept
+
+
+def _claimed_concept(source: Source, target: int) -> str:
+    """A concept that an entity is said to be of: one of its own, or one of another of its kind."""
+    own = source.pools.concepts_of(target)
+    if not source.nothing:
+        return draw_from(source.random, own)
+    source.nothing = False
+    kind = draw_from(source.random, own)
+    other = draw_from(source.random, source.kb.instances_of(kind).tolist())
+    theirs = [concept for concept in source.pools.concepts_of(other) if concept not in own]
+    return draw_from(source.random, theirs)
 
 
 @draws(f.RELATE)
@@ -280,20 +296,56 @@ def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Draw
     if goal.target is not None and not source.pools.has_qualified(goal.target, (given, form)):
         raise NoDraw
     asked = Goal(goal.target, goal.form, (given, form), goal.path)
-    inner = source.several(source.draw(pattern.inputs[0], scope, asked))
+    if goal.claim:
+        asked = replace(asked, claim=True)
+    inner = source.draw(pattern.inputs[0], scope, asked)
+    if not goal.claim:
+        source.several(inner)
     key, value = source.qualifier(inner.fact, given, form)
     words, _ = source.comparison(pattern, key, value, scope, fact=inner.fact)
     call = scope.call(pattern, [inner.call], QualifierWords(key), *words)
-    return DrawnPart(source.narrowing(call), inner.target, inner.fact)
+    if not goal.claim:
+        source.narrowing(call)
+    return DrawnPart(call, inner.target, inner.fact)
 
 
 @draws(f.AND)
 def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     first, second = pattern.inputs
+    if goal.claim:
+        left = source.draw(first, scope, goal)
+        end = _claimed_end(source, left)
+        right = source.draw(second, scope, goal.at(end))
+        return DrawnPart(Call(pattern.function, (left.call, right.call)), end)
     left = source.several(source.draw(first, scope, goal))
     right = source.draw(second, scope, goal.at(left.target, namesakes=is_name(second)))
     call = Call(pattern.function, (left.call, right.call))
     return DrawnPart(source.narrowing(call), left.target)
+
+
+def _claimed_end(source: Source, part: DrawnPart) -> int:
+    """What a part is said to hold: what it does, or something of that kind which it does not.
+
+    That is half of the time what other facts of the part's relation lead to ("Is Stockholm the
+    capital of Norway?"), else something of the same concept ("Is Bergen ...?").
+    """
+    if not source.nothing:
+        return part.target
+    source.nothing = False
+    table, number = source.table(part.fact)
+    if table is not source.kb.relational:
+        raise NoDraw
+    if source.random.random() < 0.5 or not source.kb.is_entity(part.target):
+        column = table.object if int(table.object[number]) == part.target else table.subject
+        facts = table.of_predicate(int(table.predicate[number]))
+        others = column[facts]
+    else:
+        kind = draw_from(source.random, source.pools.concepts_of(part.target))
+        others = source.kb.instances_of(kind)
+    found = source.outcome(part.call)
+    assert isinstance(found, Located)
+    free: list[int] = np.setdiff1d(others, found.ids).tolist()
+    return draw_from(source.random, free)
 
 
 @draws(f.OR)
@@ -336,7 +388,8 @@ def _query_name(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> D
 
 @draws(f.COUNT)
 def _count(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
-    inner = source.draw(pattern.inputs[0], scope, goal)
+    claim = scope.asks == EXISTS
+    inner = source.draw(pattern.inputs[0], scope, replace(goal, claim=True) if claim else goal)
     size = source.size(inner.call)
     return DrawnPart(Call(pattern.function, (inner.call,)), inner.target, intended=str(size))
 
@@ -467,6 +520,19 @@ def _select_between(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     nodes = zip(pattern.inputs, (first, second), strict=True)
     calls = [source.draw(part, scope, goal.at(node)).call for part, node in nodes]
     return DrawnPart(_choice(source, pattern, scope, calls, key), first)
+
+
+def one_of(source: Source, part: DrawnPart) -> int:
+    """An element that a choice is said to give: the one that it does, or another to choose from."""
+    found = source.outcome(part.call)
+    (given,) = part.call.inputs if len(part.call.inputs) == 1 else (part.call,)
+    all_there = source.outcome(given)
+    if not isinstance(all_there, Located):
+        raise NoDraw
+    names = found.strings()
+    nodes: list[int] = all_there.ids.tolist()
+    holds = source.random.random() < 0.5
+    return draw_from(source.random, [n for n in nodes if (source.kb.name_of(n) in names) == holds])
 
 
 def _choice(source: Source, pattern: Pattern, scope: Scope, inputs: list[Call], key: str) -> Call:

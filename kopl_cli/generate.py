@@ -9,7 +9,8 @@ import sys
 from contextlib import suppress
 
 from generation.blocks import Options
-from generation.stats import ANSWERS, SHARES, Statistics, short_rows
+from generation.grammar import PROFILES
+from generation.stats import ANSWERS, Statistics, short_rows
 from kopl_base.errors import KoplError, counted
 
 
@@ -20,6 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     usual = Options()
     add_kb(parser, option=True)
+    parser.add_argument(
+        "--profile", choices=tuple(PROFILES), default=usual.profile,
+        help="the paper's mix of questions, or short ones as people ask them, lists and yes/no by"
+        f" names among them (default: {usual.profile})",
+    )  # fmt: skip
     parser.add_argument(
         "-n", "--count", type=positive, required=True, metavar="N", help="how many questions"
     )
@@ -79,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--short", type=_share, default=usual.short, metavar="SHARE",
-        help=f"of programs of up to three calls, at most (default: {usual.short})",
+        help="of programs of up to three calls, at most (default: what the rules say)",
     )  # fmt: skip
     parser.add_argument(
         "--zero", type=_share, default=usual.zero, metavar="SHARE",
@@ -87,7 +93,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--shares", type=_shares, default=usual.shares, metavar="TYPE=N,…",
-        help="percents of question types, as in Count=20,Verify=5 (default: those of KQA Pro)",
+        help="percents of question types, as in Count=20,Verify=5; the others share the rest"
+        " (default: what the rules say)",
     )  # fmt: skip
     parser.add_argument("--rules", metavar="FILE", help="a grammar in place of the bundled one")
     parser.add_argument(
@@ -124,9 +131,8 @@ def _shares(text: str) -> tuple[tuple[str, float], ...]:
     shares = []
     for part in text.split(","):
         name, equals, number = part.partition("=")
-        if name not in SHARES or not equals:
-            known = ", ".join(SHARES)
-            raise argparse.ArgumentTypeError(f"write TYPE=PERCENT,… with types of {known}")
+        if not name or not equals:
+            raise argparse.ArgumentTypeError("write TYPE=PERCENT,…, as in Count=20,Verify=5")
         share = _number(number)
         if not 0 < share <= 100:
             raise argparse.ArgumentTypeError("a share is a number above 0, up to 100")
@@ -137,6 +143,7 @@ def _shares(text: str) -> tuple[tuple[str, float], ...]:
 def options_of(arguments: argparse.Namespace) -> Options:
     """The generator's options, as the arguments give them."""
     return Options(
+        profile=arguments.profile,
         levels=arguments.levels,
         least=arguments.least,
         calls=arguments.calls,

@@ -9,6 +9,7 @@ import pytest
 
 from generation.blocks import SHORT, SIZE, Maker, Options
 from generation.comparisons import OPERATORS
+from generation.grammar import bundled
 from generation.stats import SHARES
 from kb import KnowledgeBase
 from kopl.example import Example
@@ -36,7 +37,7 @@ def test_every_function_occurs_in_a_block(block: list[Example]) -> None:
 
 def test_few_programs_are_short(block: list[Example]) -> None:
     sizes = [example.program.size for example in block]
-    assert sum(size <= SHORT for size in sizes) / len(sizes) < Options().short + 0.03
+    assert sum(size <= SHORT for size in sizes) / len(sizes) < (bundled().short or 0) + 0.03
     assert sum(sizes) / len(sizes) >= 4.5
 
 

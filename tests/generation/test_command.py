@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -65,13 +66,52 @@ def test_standard_output_takes_lines(lands_file: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "text", ["Count", "Count=", "Coun=3", "Count=0", "Count=101", "Count=nan", "Count=3,"]
+    "text", ["Count", "Count=", "=3", "Count=0", "Count=101", "Count=nan", "Count=3,"]
 )
 def test_wrong_shares(text: str, lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["generate", "--kb", lands_file, "-n", "3", "-o", "-", "--shares", text])
     assert caught.value.code == 2
     assert "--shares" in capsys.readouterr().err
+
+
+def test_shares_of_types_that_no_rule_makes(
+    lands_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin = ["generate", "--kb", lands_file, "-n", "3", "-o", "-", "--shares"]
+    assert main([*begin, "Coun=3"]) == 2
+    assert "'Coun'; the types are QueryName, Count" in capsys.readouterr().err
+    assert main([*begin, "Count=60,Verify=50"]) == 2
+    assert "110 percent" in capsys.readouterr().err
+
+
+def test_a_share_of_100_means_all(lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    begin = ["generate", "--kb", lands_file, "-n", "20", "-o", "-", "-q", "--shares"]
+    assert main([*begin, "Count=100"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert {json.loads(line)["type"] for line in lines} == {"Count"}
+
+
+def test_rules_of_ones_own_bring_types_shares_and_other_rules(
+    lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "own.scfg"
+    rules.write_text(
+        "@include rules.scfg\n@share Neighbours 75\n@share Capital 25\n"
+        "ROOT[Neighbours] -> Count(FilterConcept(Q, $concept))\n"
+        "    | how many {concept.many} {Q.do}?\n"
+        "ROOT[Capital] -> QueryName(FilterConcept(Q, $concept))\n"
+        "    | which {concept} {Q.does}?\n"
+    )
+    begin = ["generate", "--kb", lands_file, "-n", "12", "-o", "-", "--rules", str(rules)]
+    assert main(begin) == 0
+    shown = capsys.readouterr()
+    types = Counter(json.loads(line)["type"] for line in shown.out.splitlines())
+    assert types == {"Neighbours": 9, "Capital": 3}
+    assert "type Neighbours" in shown.err
+    rules.write_text(rules.read_text() + "@share Capitol 3\n")
+    assert main(begin) == 2
+    assert "line 8" in (said := capsys.readouterr().err) and "Capitol" in said
 
 
 def test_errors(lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

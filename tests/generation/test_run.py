@@ -308,6 +308,10 @@ def test_every_option_has_its_words(name: str) -> None:
             other = value + 1
         case float(value):
             other = value / 2
+        case None:
+            other = 0.25
+        case str():
+            other = "people"
         case _:
             other = (("Count", 20.0), ("Verify", 5.5))
     options = replace(usual, **{name: other})
