@@ -8,7 +8,7 @@ from random import Random
 from typing import TypeAlias
 
 from generation.english import capitalised, clauses, tidy
-from generation.grammar import CANONICAL, ITS, ONE, SINGULAR, WHAT, Rule, Slot, Text, slots
+from generation.grammar import CANONICAL, ITS, ONE, SINGULAR, SMALL, WHAT, Rule, Slot, Text, slots
 from generation.lexicon import Lexicon, NoWords, Variants, Words, say
 from kopl.program import Call
 
@@ -46,7 +46,8 @@ class Derivation:
         """
         self.singular = []
         speaker = _Speaker(self.lexicon, random, self.singular)
-        return capitalised(tidy(speaker.say(self, ONE)))
+        said = tidy(speaker.say(self, ONE))
+        return said[1:].lower() if said.startswith(SMALL) else capitalised(said)
 
 
 @dataclass(slots=True)

@@ -386,8 +386,10 @@ def plural_unit(unit: str) -> str:
 def tidy(text: str) -> str:
     """The text with single blanks and none before a comma, question mark or closing bracket.
 
-    A comma that closes an apposition stays away at the end of a clause.
+    A comma that closes an apposition stays away at the end of a clause, and a full stop behind an
+    abbreviation's.
     """
+    text = re.sub(r"(?:, *|\.)(?=\.$)", "", text)
     text = re.sub(r", *(?=[,?:;)(])", "", " ".join(text.split())).replace("(", " (")
     text = " ".join(text.split())
     return re.sub(r" (?=[,?:;)])", "", text).replace("( ", "(")

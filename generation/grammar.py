@@ -33,6 +33,8 @@ SINGULAR = frozenset((ONE, "which"))
 # The form that is meant by "canonical"; "canonical many" is the same of another form. Only the
 # paper's single form of a question uses them; it uses the first wording of a form without one.
 CANONICAL = "canonical"
+# What a wording begins with that is written in small letters, as people type.
+SMALL = "~"
 # How the answer of a ROOT is read from its denotation, where it is not the only string of it.
 EXISTS, SEVERAL = "exists", "several"
 # The form of what is said apart from the rest of a rule; it need not mention everything.
