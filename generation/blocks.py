@@ -18,6 +18,7 @@ from generation.comparisons import Comparisons
 from generation.grammar import ROOT, Grammar, Pattern, Rule, bundled
 from generation.judge import Judge, Unseen, marks
 from generation.lexicon import Lexicon, NoWords
+from generation.noise import Noise
 from generation.pools import NoDraw
 from generation.sampler import Sampler
 from generation.stats import SHARES
@@ -63,6 +64,7 @@ class Options:
     and ``calls`` how many calls a program has. ``shares`` are percents of asking strategies in
     place of the paper's, ``short`` is the share of programs of up to three calls (where there are
     others), ``zero`` that of 0 among the counts.
+    ``noise`` is the share of questions that are typed in haste (`generation.noise`).
     ``canonical`` words every question in the paper's single form. ``clauses=False`` keeps questions
     with clauses that change nothing. ``sparql``: whether queries are written. ``verify`` is the
     share of the queries that are run on an engine and compared.
@@ -75,6 +77,7 @@ class Options:
     shares: tuple[tuple[str, float], ...] = ()
     short: float | None = None
     zero: float = 0.1
+    noise: float = 0.0
     canonical: bool = False
     clauses: bool = True
     sparql: bool = True
@@ -209,6 +212,7 @@ class Maker:
         given = self.options.short
         self._short = given if given is not None else self.grammar.short or 0.0
         self._run_query = run_query
+        self._noise = Noise(kb, self.options.noise) if self.options.noise else None
 
     def block(self, seed: int, number: int) -> Iterator[Example]:
         """The examples of a block, in order; fewer than SIZE when no more are found."""
@@ -232,10 +236,19 @@ class Maker:
                 if example is not None:
                     balance.count(example.type or "", example.program, example.answer or "")
                     comparisons.count(example.program, example.answer or "")
-                    yield example
+                    yield self._typed(example)
                     break
             else:
                 return
+
+    def _typed(self, example: Example) -> Example:
+        """The example with noise, where it is to get some.
+
+        Its id alone decides what: the same questions are made with noise and without.
+        """
+        if self._noise is None:
+            return example
+        return self._noise.noised(example, Random(f"noise/{example.id}"))
 
     def _attempt(self, judge: Judge, order: Order, id: str) -> Example | None:
         """An example that is as ordered, or None when the patience is over."""

@@ -92,6 +92,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"of 0 among the answers of Count (default: {usual.zero})",
     )  # fmt: skip
     parser.add_argument(
+        "--noise", type=_share, default=usual.noise, metavar="SHARE",
+        help="of questions as they are typed in haste: small letters, typos, lost marks, articles"
+        f" and accents; they keep the clean wording (default: {usual.noise:.0f})",
+    )  # fmt: skip
+    parser.add_argument(
         "--shares", type=_shares, default=usual.shares, metavar="TYPE=N,…",
         help="percents of question types, as in Count=20,Verify=5; the others share the rest"
         " (default: what the rules say)",
@@ -150,6 +155,7 @@ def options_of(arguments: argparse.Namespace) -> Options:
         shares=arguments.shares,
         short=arguments.short,
         zero=arguments.zero,
+        noise=arguments.noise,
         canonical=arguments.canonical,
         clauses=not arguments.redundant,
         sparql=not arguments.no_sparql,
