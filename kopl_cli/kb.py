@@ -168,10 +168,12 @@ def _search(arguments: argparse.Namespace) -> int:
     rows: list[tuple[str, str, str]] = []
     node_kinds: tuple[Literal["entity", "concept"], ...] = ("entity", "concept")
     for kind in node_kinds:
+        seen: set[int] = set()  # by a nearer name or alias
         for text in near_names(arguments.text, kb.called(kind), arguments.n):
             for node in [*kb.named(text).tolist(), *kb.known_as(text).tolist()]:
-                if kb.is_entity(node) != (kind == "entity"):
+                if kb.is_entity(node) != (kind == "entity") or node in seen:
                     continue
+                seen.add(node)
                 above = kb.concepts_of(node) if kb.is_entity(node) else kb.parents(node)
                 where = ", ".join(kb.name_of(c) for c in above)
                 name, id = kb.name_of(node), kb.id_of(node)

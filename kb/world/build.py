@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 from kb import write_lines
+from kb.world.aliases import add_aliases
 from kb.world.collect import World
 from kb.world.elements import add_elements
 from kb.world.factbook import add_figures, add_kinds
@@ -48,6 +49,7 @@ REQUIRED = {
     "qualified relational facts": 8_000,
     "qualified literal facts": 8_000,
     "namesakes": 300,
+    "aliases": 8_000,
 }
 LARGEST_FILE = 4 * 1024 * 1024
 
@@ -84,6 +86,7 @@ def collect() -> World:
     add_airports(world, gazetteer)
     add_laureates(world, gazetteer)
     world.prune()
+    add_aliases(world)
     return world
 
 
@@ -102,6 +105,7 @@ def counts(world: World) -> dict[str, int]:
         "qualified relational facts": sum(bool(pairs) for _, _, pairs in relational),
         "qualified literal facts": sum(bool(pairs) for _, _, pairs in literal),
         "namesakes": world.namesakes(),
+        "aliases": sum(len(entity.aliases) for entity in entities),
     }
 
 

@@ -65,6 +65,7 @@ class Entity:
     concepts: set[str] = field(default_factory=set)
     attributes: dict[tuple[str, Value, Pairs], None] = field(default_factory=dict)
     relations: dict[tuple[str, str, Pairs], None] = field(default_factory=dict)
+    aliases: dict[str, None] = field(default_factory=dict)
 
 
 class World:
@@ -72,6 +73,7 @@ class World:
 
     def __init__(self) -> None:
         self.entities: dict[str, Entity] = {}
+        self.families: dict[str, str] = {}  # the family names that a source tells, "" for none
         self.dropped: Counter[str] = Counter()
 
     def entity(self, id: str, name: str, *concepts: str) -> str:
@@ -146,7 +148,8 @@ class World:
             builder.add_concept(concept_id(name), name, parents)
         for id, entity in sorted(self.entities.items()):
             concepts = _most_special(entity.concepts)
-            builder.add_entity(id, entity.name, sorted(map(concept_id, concepts)))
+            above = sorted(map(concept_id, concepts))
+            builder.add_entity(id, entity.name, above, entity.aliases)
             for key, value, pairs in sorted(entity.attributes, key=repr):
                 builder.add_attribute(id, key, value, dict(pairs))
             for relation, tail, pairs in sorted(entity.relations, key=repr):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from kb import Date, Quantity, Year
 from kb.world.collect import World, slug
 from kb.world.factbook import Page, pages, qualifiers
-from kb.world.text import clean_name, day, outside_brackets, person_name, plain
+from kb.world.text import clean_name, day, family_name, outside_brackets, person_name, plain
 
 TITLES = (
     "Acting President of the Transition",
@@ -118,10 +119,19 @@ NOT_NAMES = re.compile(
 SLIPS = ("BOLOJAN",)
 
 
-def office_holder(text: str) -> tuple[str, str, Date | Year | None] | None:
-    """Title, name and start in a text such as ``President Emmanuel MACRON (since 14 May 2017)``.
+class Holder(NamedTuple):
+    """Who holds an office: the title, which may be empty, the name, the start."""
 
-    The title may be empty. None when no person can be read.
+    title: str
+    name: str
+    family: str
+    start: Date | Year | None
+
+
+def office_holder(text: str) -> Holder | None:
+    """Who holds the office in a text such as ``President Emmanuel MACRON (since 14 May 2017)``.
+
+    None when no person can be read.
     """
     text = plain(text)
     since = SINCE.search(text)
@@ -135,7 +145,8 @@ def office_holder(text: str) -> tuple[str, str, Date | Year | None] | None:
     rest = re.sub(r" of (?:the )?[A-Z][a-z]+$", "", rest)
     if not rest or NOT_NAMES.search(rest) or not NAME.fullmatch(rest) or not _has_capitals(rest):
         return None
-    return title, person_name(rest.replace('"', "").replace("`", "'")), start
+    rest = rest.replace('"', "").replace("`", "'")
+    return Holder(title, person_name(rest), family_name(rest), start)
 
 
 def _has_capitals(name: str) -> bool:
@@ -166,9 +177,10 @@ def _add_leaders(world: World, page: Page) -> None:
         found = office_holder(text) if text else None
         if not found:
             continue
-        title, name, start = found
+        title, name, family, start = found
         title = {"Lord of Mann King": "Lord of Mann"}.get(title, title)
         id = world.entity(f"person-{slug(name)}", name, concept)
+        world.families[id] = family
         for word, more in CONCEPT_OF_TITLE:
             if word in title:
                 world.entity(id, name, more)
@@ -190,9 +202,10 @@ def _add_ambassadors(world: World, page: Page) -> None:
         found = office_holder(text.removeprefix("Ambassador ").partition(";")[0])
         if not found:
             continue
-        _, name, start = found
+        _, name, family, start = found
         whose = slug(page.id.removeprefix("country-")) if way == "in" else "us"
         id = world.entity(f"person-envoy-{whose}-{slug(name)}", name, concept)
+        world.families[id] = family
         world.fact(page.id, relation, id, qualifiers(start_time=start))
 
 
@@ -234,8 +247,10 @@ def add_anthems(world: World) -> None:
         if english and "official" not in english[1] and "or " not in english[1]:
             world.text(id, "name in English", clean_name(english[1]))
         if not NO_AUTHOR.search(authors) and ";" not in authors:
-            for relation, author, concept in _authors(authors):
+            for relation, written, concept in _authors(authors):
+                author = person_name(written)
                 person = world.entity(f"person-author-{slug(author)}", author, concept)
+                world.families[person] = family_name(written)
                 world.fact(id, relation, person)
 
 
@@ -254,7 +269,7 @@ def _authors(text: str) -> Iterator[tuple[str, str, str]]:
         for name in re.split(r",(?! Jr)| and ", part):
             name = RANKS.sub("", re.sub(r' ?"[^"]*"', "", name).strip())
             if NAME.fullmatch(name) and _has_capitals(name):
-                yield relation, person_name(name), concept
+                yield relation, name, concept
 
 
 # --- legislatures and parties ------------------------------------------------------------------

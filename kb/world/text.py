@@ -110,6 +110,19 @@ def person_name(text: str) -> str:
     return " ".join(_word(word, first=at == 0) for at, word in enumerate(words))
 
 
+def family_name(text: str) -> str:
+    """The family name in usual writing, "" where nothing but a number stands behind it.
+
+    >>> family_name("Emmanuel MACRON"), family_name("XI Jinping"), family_name("CHARLES III")
+    ('Macron', 'Xi', '')
+    """
+    words = plain(text).split(" ")
+    if re.fullmatch(r"[IVX]+", words[-1]):
+        return ""
+    capitals = [word for word in words if re.search(r"[^\W\d_a-z]{2}", word)]
+    return " ".join(_word(word, first=at == 0) for at, word in enumerate(capitals))
+
+
 def _word(word: str, *, first: bool) -> str:
     if re.fullmatch(r"[IVX]+[,.]?", word) and not first:
         return word  # Charles III

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from datetime import date
@@ -227,6 +228,74 @@ def test_known_relation(entities: list[Node], id: str, relation: str, object: st
 def test_known_value(entities: list[Node], id: str, key: str, value: Node) -> None:
     facts = next(node for node in entities if node["id"] == id)["attributes"]
     assert value in [fact["value"] for fact in facts if fact["key"] == key]
+
+
+# --- aliases ------------------------------------------------------------------------------------
+
+
+def folded(text: str) -> str:
+    spelt = unicodedata.normalize("NFKD", re.sub("[ʻʼ]", "'", text)).casefold()
+    return "".join(letter for letter in spelt if letter.isalnum())
+
+
+def demonyms(node: Node) -> set[str]:
+    return {fact["value"]["value"] for fact in node["attributes"] if fact["key"] == "demonym"}
+
+
+@pytest.mark.parametrize(
+    ("id", "aliases"),
+    [
+        ("country-GB", ["UK", "Britain", "Great Britain", "British"]),
+        ("country-US", ["US", "USA", "America", "American"]),
+        ("country-NL", ["Netherlands", "Holland", "Dutch"]),
+        ("country-CI", ["Côte d'Ivoire", "Cote d'Ivoire"]),
+        ("country-TT", ["Trinidad & Tobago"]),
+        ("city-3448439", ["Sao Paulo"]),
+        ("element-1", ["H"]),
+        ("element-13", ["Al", "aluminium"]),
+        ("isotope-U-235", ["U-235"]),
+        ("airport-KLAX", ["LAX"]),
+        ("currency-JPY", ["JPY", "Yen"]),
+        ("language-de", ["Deutsch"]),
+        ("organization-north-atlantic-treaty-organization", ["NATO"]),
+        ("person-laureate-albert-einstein", ["Einstein"]),
+        ("person-laureate-ernest-miller-hemingway", ["Hemingway", "Ernest Hemingway"]),
+        ("person-laureate-johannes-diderik-van-der-waals", ["van der Waals", "Waals"]),
+        ("mountain-mount-everest-8849", ["Everest"]),
+    ],
+)  # fmt: skip
+def test_aliases_that_people_use(entities: list[Node], id: str, aliases: list[str]) -> None:
+    found = next(node for node in entities if node["id"] == id)["aliases"]
+    assert set(aliases) <= set(found)
+
+
+def test_family_names_are_those_of_one_person_only(entities: list[Node]) -> None:
+    curies = [node for node in entities if "Curie" in node["name"] and "person" in node["id"]]
+    assert len({node["name"] for node in curies}) > 1
+    assert all("Curie" not in node.get("aliases", ()) for node in curies)
+
+
+def test_no_alias_is_the_name_of_another_but_demonyms(nodes: list[Node]) -> None:
+    named: defaultdict[str, set[str]] = defaultdict(set)
+    names = {node["name"] for node in nodes}
+    for node in nodes:
+        named[folded(node["name"])].add(node["id"])
+    for node in nodes:
+        aliases = node.get("aliases", ())
+        assert len(set(aliases)) == len(aliases), node["id"]
+        assert node["name"] not in aliases
+        for text in set(aliases) - demonyms(node) if node["kind"] == "entity" else aliases:
+            assert text == " ".join(text.split()) != "", node["id"]
+            if folded(text) == folded(node["name"]):  # it may have namesakes
+                assert text not in names, (node["id"], text)
+            else:
+                assert named[folded(text)] <= {node["id"]}, (node["id"], text)
+
+
+def test_short_aliases_are_of_elements(entities: list[Node]) -> None:
+    short = [node["id"] for node in entities for text in node.get("aliases", ()) if len(text) < 2]
+    assert short
+    assert all(id.startswith("element-") for id in short)
 
 
 # --- the build ----------------------------------------------------------------------------------
