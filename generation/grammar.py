@@ -1,6 +1,6 @@
 """The synchronous grammar: rules that build a program and its question piece by piece.
 
-`docs/generation.md` explains the format of ``rules.scfg``. Reading a file checks every rule: its
+`docs/generation.md` explains the format of ``kqapro.scfg``. Reading a file checks every rule: its
 program against the declarations of the functions, its wordings against the words there are.
 """
 
@@ -188,7 +188,7 @@ class Grammar:
 
 
 # The bundled grammars: the paper's mix, and short questions as people ask them.
-PROFILES = {"kqapro": "rules.scfg", "people": "people.scfg"}
+PROFILES = {"kqapro": "kqapro.scfg", "people": "people.scfg"}
 
 
 @cache

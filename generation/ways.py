@@ -316,6 +316,8 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
         left = source.draw(first, scope, goal)
         end = _claimed_end(source, left)
         right = source.draw(second, scope, goal.at(end))
+        if right.call == left.call:
+            raise NoDraw
         return DrawnPart(Call(pattern.function, (left.call, right.call)), end)
     left = source.several(source.draw(first, scope, goal))
     right = source.draw(second, scope, goal.at(left.target, namesakes=is_name(second)))

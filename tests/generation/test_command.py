@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -92,26 +93,22 @@ def test_a_share_of_100_means_all(lands_file: str, capsys: pytest.CaptureFixture
     assert {json.loads(line)["type"] for line in lines} == {"Count"}
 
 
-def test_rules_of_ones_own_bring_types_shares_and_other_rules(
-    lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_rules_of_the_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "generation.md").read_text("utf-8")
+    block = re.search(r"```\n(@include kqapro.scfg\n@share Neighbours.+?)```", page, re.S)
+    assert block
     rules = tmp_path / "own.scfg"
-    rules.write_text(
-        "@include rules.scfg\n@share Neighbours 75\n@share Capital 25\n"
-        "ROOT[Neighbours] -> Count(FilterConcept(Q, $concept))\n"
-        "    | how many {concept.many} {Q.do}?\n"
-        "ROOT[Capital] -> QueryName(FilterConcept(Q, $concept))\n"
-        "    | which {concept} {Q.does}?\n"
-    )
-    begin = ["generate", "--kb", lands_file, "-n", "12", "-o", "-", "--rules", str(rules)]
+    rules.write_text(block[1], "utf-8")
+    begin = ["generate", "--kb", "world", "-n", "20", "-o", "-", "--rules", str(rules)]
     assert main(begin) == 0
     shown = capsys.readouterr()
-    types = Counter(json.loads(line)["type"] for line in shown.out.splitlines())
-    assert types == {"Neighbours": 9, "Capital": 3}
+    items = [json.loads(line) for line in shown.out.splitlines()]
+    assert Counter(item["type"] for item in items) == {"Neighbours": 14, "Sameness": 6}
+    assert {item["answer"] for item in items if item["type"] == "Sameness"} == {"yes", "no"}
     assert "type Neighbours" in shown.err
-    rules.write_text(rules.read_text() + "@share Capitol 3\n")
+    rules.write_text(block[1] + "@share Capitol 3\n", "utf-8")
     assert main(begin) == 2
-    assert "line 8" in (said := capsys.readouterr().err) and "Capitol" in said
+    assert "line 11" in (said := capsys.readouterr().err) and "Capitol" in said
 
 
 def test_errors(lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

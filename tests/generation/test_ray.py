@@ -68,7 +68,7 @@ def test_the_same_as_the_plain_run(nodes: Any, tmp_path: Path) -> None:
     """Questions, order and statistics; what differs is who made them, and where."""
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
     rules = tmp_path / "rules.scfg"
-    text = Path(ray_runner.__file__).with_name("rules.scfg").read_text("utf-8")
+    text = Path(ray_runner.__file__).with_name("kqapro.scfg").read_text("utf-8")
     rules.write_text(text, "utf-8")
     given = plan("world", 1100, rules=str(rules))
     plain = run(given, tmp_path / "plain.jsonl")

@@ -42,7 +42,7 @@ from kopl.types import Kind
 @cache
 def _rules() -> dict[tuple[str, str], Rule]:
     """The rules by left side and program."""
-    lines = resources.files("generation").joinpath("rules.scfg").read_text("utf-8").splitlines()
+    lines = resources.files("generation").joinpath("kqapro.scfg").read_text("utf-8").splitlines()
     found = {}
     for group in bundled().rules.values():
         for rule in group:
@@ -329,7 +329,7 @@ def test_his_and_her() -> None:
 def test_every_asking_rule_has_three_wordings() -> None:
     for rule in bundled().rules[ROOT]:
         wordings = set(rule.texts[ONE]) | set(rule.texts.get(CANONICAL, ()))
-        assert len(wordings) >= 3, f"rules.scfg: line {rule.line}"
+        assert len(wordings) >= 3, f"kqapro.scfg: line {rule.line}"
 
 
 def test_every_description_has_three_wordings() -> None:
@@ -337,7 +337,7 @@ def test_every_description_has_three_wordings() -> None:
     for left in ("D", "U", "C", "Q", "B"):
         for rule in bundled().rules[left]:
             wordings = {text for texts in rule.texts.values() for text in texts}
-            assert len(wordings) >= 3, f"rules.scfg: line {rule.line}"
+            assert len(wordings) >= 3, f"kqapro.scfg: line {rule.line}"
 
 
 @pytest.mark.parametrize(("question", "derivation"), TABLE, ids=[row[0] for row in TABLE])
