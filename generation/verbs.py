@@ -1,0 +1,224 @@
+"""English verbs as they stand in names of relations and keys: their forms, and which words are one.
+
+A name tells a verb by its form only: "sells", "drafted by", "starring". So the verbs that knowledge
+bases use are listed, and what is no form of one of them is no verb here.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Verbs that take an object and are regular but perhaps for a doubled last letter.
+_TRANSITIVE = """
+accompany accuse acquire adapt add address administer admit adopt advise affect afford aid allow
+announce appoint approve arrest assemble assign assist attach attack attend author award ban bear
+belong border broadcast bury call cancel capture carry catch cause celebrate chair challenge
+choose cite claim classify close coach code collect command commission compare compile complete
+compose conduct confer connect conquer consider consume contain control convict cover create
+credit criticize cross cure damage date declare decorate dedicate defeat define deliver depict
+deploy derive describe design designate destroy determine develop devise diagnose direct discover
+discuss dispute distribute divide donate draft drain draw drive dub earn edit educate elect
+eliminate employ enable encode end engrave enter equip establish evaluate exceed exclude execute
+exhibit expel export express feature feed finance find finish fly follow force form found fund
+generate give govern grant guard guide hate head help hire hold honour host identify illustrate
+import include indicate influence inhabit inherit inhibit initiate inspire install instruct intend
+introduce invade invent invest investigate join judge keep kill know launch lead leave lend
+license like limit link list locate lose love maintain make manage manufacture mark marry measure
+mention modify murder name narrate need nominate notify number obtain occupy offer open operate
+oppose ordain order organize originate overlap overlook oversee own paint parent perform
+photograph place plan play portray possess practice practise precede predict prefer prepare
+prescribe present preserve prevent print process produce program prohibit promote propose protect
+prove provide publish pursue quote raise rank read recall receive recognize recommend record
+recruit refer regulate relate release remove rename render repair replace report represent require
+research restore reveal review rule satisfy schedule score sculpt seat see sell send separate
+serve set settle shape share show sign sing slay solve speak specialize specify spell sponsor
+staff start state stock store study submit succeed suggest supervise supply support surround
+symbolize take target teach tell test top track train transfer translate transmit transport treat
+trigger twin understand unite use value view visit voice wear wield win witness worship write
+"""
+# Verbs that take none: what they name stands behind a preposition.
+_INTRANSITIVE = """
+act agree appear apply arise arrive attend begin belong border climb collaborate come commentate
+compete conflict connect consist continue contribute converge cooperate correspond debut decay
+depend descend die differ disappear dwell emerge emigrate end exist extend fall fight flourish
+flow function go graduate grow happen interact intersect lecture lie live look major marry
+matriculate meet merge migrate move occur operate originate overlap participate pertain play
+preside qualify react reign reside respond result retire return rise run sail serve shelter sit
+sleep specialize stand star start stay study swim teach travel vote walk work
+"""
+# Base form, past, participle, of those that do not end in -ed.
+_IRREGULAR = """
+bear bore born; become became become; begin began begun; break broke broken; bring brought brought
+broadcast broadcast broadcast; build built built; buy bought bought; catch caught caught
+choose chose chosen; come came come; cost cost cost; cut cut cut; do did done; draw drew drawn
+drive drove driven; eat ate eaten; fall fell fallen; feed fed fed; fight fought fought
+find found found; fly flew flown; forget forgot forgotten; get got got; give gave given
+go went gone; grow grew grown; have had had; hear heard heard; hit hit hit; hold held held
+keep kept kept; know knew known; lead led led; leave left left; lend lent lent; lie lay lain
+lose lost lost; make made made; mean meant meant; meet met met; oversee oversaw overseen
+put put put; read read read; ride rode ridden; rise rose risen; run ran run; say said said
+see saw seen; sell sold sold; send sent sent; set set set; show showed shown; sing sang sung
+sit sat sat; slay slew slain; sleep slept slept; speak spoke spoken; spend spent spent
+stand stood stood; steal stole stolen; swim swam swum; take took taken; teach taught taught
+tell told told; think thought thought; throw threw thrown; understand understood understood
+wear wore worn; win won won; write wrote written; arise arose arisen; strike struck struck
+"""
+# Verbs of several syllables that double their last letter, and others that do not.
+_DOUBLED = _words("""
+admit cancel commit compel confer control enrol equip expel forget label model occur outfit
+overlap patrol permit prefer program quiz rebel refer regret signal submit transfer transmit
+travel
+""")
+# What is so for long, said by "is"; what happened once is said by "was".
+_STATES = _words("""
+administer affiliate associate base belong bind bound bury call characterize classify compose
+connect consider contain control cover define describe determine divide govern include indicate
+inhabit intend interest know license link list locate maintain make manage name number operate
+organize own parent practice practise present protect rank recognize regulate relate require say
+separate share situate speak sponsor staff support surround symbolize twin use value wear worship
+""")
+# Forms in -s that are rather nouns in the plural where they stand alone, as names do.
+_NOUNS_TOO = _words("""
+addresses aids attacks awards bans borders calls causes chairs challenges claims classes coaches
+codes commands commissions conflicts contributes controls covers credits crosses cures damages
+dates designs documents drafts edits ends exports features fights finds forces forms funds grants
+guards guides heads helps hires hopes hosts imports judges kills labels leads licenses likes
+limits links lists loves marks measures members murders names notes numbers objects offers orders
+overlaps paints papers parents partners permits photographs places plans plays practices presents
+prints processes programs promotes quotes ranks reads records recruits refers releases repairs
+replies reports results returns reviews rises rules runs sails scores seats sets shares shows
+signs sponsors stars starts states stays stocks stores studies supplies supports targets tests
+titles tracks trains transfers transports travels treats triggers uses values views visits voices
+votes walks winds wins witnesses works
+""")
+
+
+@dataclass(frozen=True, slots=True)
+class Forms:
+    """The forms of a verb: "write", "writes", "wrote", "written", "writing".
+
+    ``transitive``: it takes an object; ``intransitive``: it may do without; ``state``: as a passive
+    it is true for long ("is owned by").
+    """
+
+    base: str
+    third: str
+    past: str
+    participle: str
+    gerund: str
+    transitive: bool = True
+    intransitive: bool = False
+    state: bool = False
+
+
+def third_person(base: str) -> str:
+    """What he or she does: "carries" of "carry"."""
+    if base in ("have", "be"):
+        return {"have": "has", "be": "is"}[base]
+    if re.search(r"[^aeiou]y$", base):
+        return base[:-1] + "ies"
+    if re.search(r"[^z]z$", base):
+        return base + "zes"  # quizzes
+    return base + ("es" if re.search(r"(?:s|x|z|ch|sh|o)$", base) else "s")
+
+
+def base_of(third: str) -> str:
+    """The base form of a verb in -s: "carry" of "carries"."""
+    if known := by_third().get(third):
+        return known.base
+    if third in ("has", "is"):
+        return {"has": "have", "is": "be"}[third]
+    if third.endswith("ies") and len(third) > 4:
+        return third[:-3] + "y"
+    if third.endswith("zzes"):
+        return third[:-2] if third.startswith("bu") else third[:-3]  # buzz, quiz
+    return third[:-2] if re.search(r"(?:[^a]ch|sh|x|ss|o)es$", third) else third[:-1]
+
+
+def past(base: str) -> str:
+    """The past of a verb: "wrote" of "write"."""
+    return _irregular()[base][0] if base in _irregular() else _regular(base)
+
+
+def participle(base: str) -> str:
+    """The participle of a verb: "written" of "write"."""
+    return _irregular()[base][1] if base in _irregular() else _regular(base)
+
+
+def gerund(base: str) -> str:
+    """The form in -ing: "writing" of "write", "lying" of "lie"."""
+    if base.endswith("ie"):
+        return base[:-2] + "ying"
+    if base.endswith("e") and not base.endswith(("ee", "oe", "ye")):
+        return base[:-1] + "ing"
+    return _lengthened(base) + "ing"
+
+
+def _regular(base: str) -> str:
+    if base.endswith("e"):
+        return base + "d"
+    if re.search(r"[^aeiou]y$", base):
+        return base[:-1] + "ied"
+    return _lengthened(base) + "ed"
+
+
+def _lengthened(base: str) -> str:
+    """The verb with its last letter doubled, where that is done before -ed and -ing."""
+    short = re.fullmatch(r"[^aeiou]*(?:qu)?[aeiou][^aeiouwxy]", base)
+    return base + base[-1] if short or base in _DOUBLED else base
+
+
+@cache
+def _irregular() -> dict[str, tuple[str, str]]:
+    rows = (row.split() for line in _IRREGULAR.splitlines() for row in line.split(";"))
+    return {row[0]: (row[1], row[2]) for row in rows if row}
+
+
+@cache
+def _known() -> tuple[Forms, ...]:
+    """Every verb that is listed."""
+    transitive, intransitive = (dict.fromkeys(t.split()) for t in (_TRANSITIVE, _INTRANSITIVE))
+    bases = dict.fromkeys([*transitive, *intransitive, *_irregular(), *sorted(_STATES)])
+    return tuple(
+        Forms(
+            base, third_person(base), past(base), participle(base), gerund(base),
+            base in transitive or base not in intransitive, base in intransitive, base in _STATES,
+        )
+        for base in bases
+    )  # fmt: skip
+
+
+@cache
+def by_third() -> dict[str, Forms]:
+    """The verbs that are listed, by their form in -s."""
+    return {verb.third: verb for verb in reversed(_known())}
+
+
+@cache
+def by_past() -> dict[str, Forms]:
+    """The same by their past ("found" is that of "find", "founded" that of "found")."""
+    return {verb.past: verb for verb in reversed(_known())}
+
+
+@cache
+def by_participle() -> dict[str, Forms]:
+    """The same by their participle."""
+    return {verb.participle: verb for verb in reversed(_known())}
+
+
+@cache
+def by_gerund() -> dict[str, Forms]:
+    """The same by their form in -ing."""
+    return {verb.gerund: verb for verb in reversed(_known())}
+
+
+def rather_noun(third: str) -> bool:
+    """Whether a form in -s is as likely a noun in the plural where it stands alone: "works"."""
+    return third in _NOUNS_TOO
