@@ -32,7 +32,8 @@ _OPPOSITES = {
 _LARGE = (("trillion", 1e12), ("billion", 1e9), ("million", 1e6))
 
 
-def _words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
+    """The words of a text."""
     return frozenset(text.split())
 
 
@@ -41,8 +42,9 @@ def _words(text: str) -> frozenset[str]:
 # One and several, where inflect has another plural; "hertz" stands for "kilohertz", too.
 _IRREGULAR = dict(
     pair.split(":")
-    for pair in _words(
+    for pair in word_set(
         "person:people man:men woman:women child:children foot:feet tooth:teeth mouse:mice"
+        " chairperson:chairpersons"
         " life:lives wolf:wolves knife:knives thief:thieves dwarf:dwarfs hero:heroes epoch:epochs"
         " loch:lochs monarch:monarchs patriarch:patriarchs matriarch:matriarchs eunuch:eunuchs"
         " waltz:waltzes quartz:quartzes kibbutz:kibbutzim blitz:blitzes taxon:taxa fungus:fungi"
@@ -55,17 +57,19 @@ _IRREGULAR = dict(
 )
 _SEVERAL = frozenset(_IRREGULAR.values())
 # The same for one and for several.
-_UNCHANGED = _words(
+_UNCHANGED = word_set(
     "series species aircraft spacecraft watercraft hovercraft headquarters crossroads means works"
     " percent hertz lux siemens yen yuan baht rand won renminbi offspring sheep deer fish salmon"
     " trout cod swine bison squid corps barracks gallows innings shambles chassis rendezvous"
+    " music software information equipment furniture evidence literature poetry machinery footage"
+    " livestock personnel merchandise wildlife"
     " Chinese Japanese Vietnamese Portuguese Sudanese Swiss TV media"
 )
-_BY_END = ("child", "man", "woman", "hertz", "person", "life", "wolf", "knife", "craft", "monarch")
+_BY_END = ("child", "man", "woman", "hertz", "life", "wolf", "knife", "craft", "monarch")
 _MANY_BY_END = ("children", "women", "people", "wolves", "knives", "lives")
-_NOT_BY_END = _words("human german roman norman ottoman talisman shaman caiman craft handicraft")
+_NOT_BY_END = word_set("human german roman norman ottoman talisman shaman caiman craft handicraft")
 # Words for one that look like several ...
-_ONE = _words(
+_ONE = word_set(
     "news gas lens atlas canvas christmas bias alias pancreas texas kansas arkansas dallas vegas"
     " chaos ethos cosmos pathos rhinoceros asbestos diabetes rabies measles mumps herpes"
     " molasses debris surplus tennis mars wales athens brussels paris honduras netherlands"
@@ -76,7 +80,7 @@ _ONE = _words(
     " pythagoras caucasus mess whereas always perhaps"
 )
 # ... and for several that do not end in -s, or do as if they were one.
-_MANY = _words(
+_MANY = word_set(
     "people works police cattle alumni taxa strata data phenomena criteria bacteria fungi"
     " algae larvae nuclei genera spectra memoranda errata women men children feet teeth mice geese"
     " oxen lice dice clothes trousers scissors jeans shorts glasses goods earnings proceeds remains"
@@ -104,14 +108,14 @@ _BEHIND_HEAD = re.compile(
 _PAIR = re.compile(r"([^\W\d_]+)( or | and |/)([^\W\d_]+)")
 _HYPHENED = re.compile(r"(\w+)(-(?:in-law|by|up|on|elect|designate|martial|general|at-arms))")
 # Behind "a" and "an": acronyms that are said as a word, and words that inflect takes for others.
-_SAID_AS_WORDS = _words(
+_SAID_AS_WORDS = word_set(
     "NATO NASA UNESCO UNICEF FIFA UEFA ASEAN OPEC AIDS NAFTA NASDAQ RAM ROM LAN SIM SWAT MIDI RAID"
-    " LASER RADAR SONAR SARS SCUBA LIBOR HUD NORAD FAQ"
+    " LASER RADAR SONAR SARS SCUBA LIBOR HUD NORAD FAQ FIPS JPEG BIOS"
 )
 _SPELT = "AEFHILMNORSX"  # letters that are said with a vowel first
 # 8, 11 and 18, whatever thousands follow, and the years of their hundreds.
 _ELEVEN = re.compile(r"8\d*|1[18](?:\d\d|(?:\d{3})*)")
-_AN = _words("ubuntu ugric umbrian umayyad uzbek urdu ural uralic urban uppsala")
+_AN = word_set("ubuntu ugric umbrian umayyad uzbek urdu ural uralic urban uppsala")
 
 
 @cache
@@ -178,6 +182,22 @@ def plural(phrase: str) -> str:
         return _plural_word(one) + between + _plural_word(other) + rest
     before, blank, noun = head.rpartition(" ")
     return before + blank + _plural_word(noun) + rest
+
+
+@lru_cache(maxsize=100_000)
+def singular(phrase: str) -> str:
+    """The singular of a noun phrase in the plural; others, and "goods", stay as they are.
+
+    >>> singular("awards received")
+    'award received'
+    """
+    if not is_plural(phrase):
+        return phrase
+    head, rest = _head(phrase)
+    before, blank, noun = head.rpartition(" ")
+    known = {many: one for one, many in _IRREGULAR.items()}.get(noun)
+    one = known or _engine().singular_noun(noun)
+    return before + blank + one + rest if one and _plural_word(one) == noun else phrase
 
 
 def irregular(noun: str) -> str:
@@ -280,13 +300,13 @@ def _stem(adjective: str) -> str:
 
 
 # Names that English puts "the" before: by their first word or the last of their head.
-_THE_FIRST = _words(
+_THE_FIRST = word_set(
     "United Republic Convention Protocol Treaty Agreement Democratic Organization Federated"
     " Commission Council Bank Group International National European African Asian Arab Isle Gulf"
     " Church University Kingdom House Strait Nobel World Association Community Legislative"
     " Conference"
 )
-_THE_LAST = _words(
+_THE_LAST = word_set(
     "Islands Republic Emirates Union Ocean Sea Organization Organisation Agency Bank Treaty"
     " Convention Protocol Agreement Assembly Senate Parliament Council Party Commission"
     " Association Community League Fund Group Movement Alliance Committee Court Forum"
@@ -294,7 +314,7 @@ _THE_LAST = _words(
     " Institute Corporation Initiative Authority Strip Empire party coalition movement"
 )
 # ... and a few as a whole.
-_THE = _words("Netherlands Philippines Bahamas Maldives Seychelles Comoros Gambia Senate Sahara")
+_THE = word_set("Netherlands Philippines Bahamas Maldives Seychelles Comoros Gambia Senate Sahara")
 
 
 def behind_the(name: str) -> str:

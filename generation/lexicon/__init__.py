@@ -28,9 +28,11 @@ from generation.lexicon.annotations import (
     read_annotations,
 )
 from generation.lexicon.entries import (
-    Entry,
     RelationEntry,
     UnitEntry,
+)
+from generation.lexicon.guesses import (
+    Entry,
     guess_concept,
     guess_key,
     guess_qualifier,

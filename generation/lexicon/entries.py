@@ -1,18 +1,15 @@
-"""What is known of how a name is said: one class for each kind of name, guessed from the name.
+"""What is known of how a name is said: one class for each kind of name.
 
-A guess is plain English inflection, so that every knowledge base has words at once; annotations
-(`generation.lexicon.annotations`) put better ones in its place, field by field.
+Entries are guessed from the names (`generation.lexicon.guesses`); annotations
+(`generation.lexicon.annotations`) put better ones in their place, field by field.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cache
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
-from generation import english
+from generation import english, verbs
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,12 +156,13 @@ _NOT_SHORT = ("a", "an", "the", "part", "home", "able")
 def read_verb(text: str, base: str = "") -> Verb | None:
     """The verb whose form behind a singular is given: "is part of", "serves", "has".
 
-    A verb in the past needs its base form ("received", "receive"); None when it is missing.
+    A verb in the past that no table has (`generation.verbs`) needs its base form; None when that is
+    missing.
 
     >>> read_verb("shares a border with").many
     'share a border with'
     """
-    first, _, rest = text.partition(" ")
+    lead, first, rest = _parts(text)
     if first in _BEING:
         article, _, noun = rest.partition(" ")
         several = english.plural(noun) if article in ("a", "an") else rest
@@ -177,176 +175,17 @@ def read_verb(text: str, base: str = "") -> Verb | None:
         short = f"with {rest}" if first == "has" else ""
         return Verb(text, base if auxiliary == "does" else text, auxiliary, base, short)
     if re.search(r"[^su]s$", first):
-        base = base or f"{_stem(first)} {rest}".strip()
+        base = base or f"{lead}{verbs.base_of(first)} {rest}".strip()
         return Verb(text, base, "does", base)
+    if not base and (known_past := verbs.by_past().get(first)):
+        base = f"{lead}{known_past.base} {rest}".strip()
     return Verb(text, text, "did", base) if base else None
 
 
-def _stem(verb: str) -> str:
-    """The base form of a verb in -s."""
-    if verb.endswith("ies") and len(verb) > 4:
-        return verb[:-3] + "y"
-    return verb[:-2] if re.search(r"(?:ch|sh|x|ss|zz|o)es$", verb) else verb[:-1]
-
-
-# --- guesses ---------------------------------------------------------------------------------
-
-# Names that many knowledge bases have, said otherwise than they read.
-_PASSIVE = {"born", "written", "known", "made", "given", "shown", "held", "led", "built", "worn"}
-_PREPOSITIONS = ("of", "in", "by", "with", "to", "from", "at", "on", "for", "as")
-_RELATIONS: dict[str, RelationEntry] = {
-    "place of birth": RelationEntry("place of birth", backward=read_verb("was born in")),
-    "place of death": RelationEntry("place of death", backward=read_verb("died in", "die in")),
-    "award received": RelationEntry(backward=read_verb("received", "receive")),
-    "shares border with": RelationEntry(
-        forward=read_verb("shares a border with"), backward=read_verb("shares a border with")
-    ),
-    "located in the administrative territorial entity": RelationEntry(
-        backward=read_verb("is located in")
-    ),
-    "part of": RelationEntry(backward=read_verb("is part of")),
-    "has part": RelationEntry("part"),
-    "lyrics by": RelationEntry("lyricist"),
-    "educated at": RelationEntry(backward=read_verb("was educated at")),
-    "drafted by": RelationEntry(
-        forward=read_verb("drafted", "draft"), backward=read_verb("was drafted by")
-    ),
-    "spouse": RelationEntry("spouse", backward=read_verb("is married to")),
-}
-_EVENTS = {
-    "date of birth": read_verb("was born"),
-    "birthday": read_verb("was born"),
-    "date of death": read_verb("died", "die"),
-    "publication date": read_verb("was published"),
-    "inception": read_verb("was founded"),
-    "time of founding": read_verb("was founded"),
-    "time of discovery": read_verb("was discovered"),
-}
-_ADJECTIVES = {
-    "length": "long",
-    "duration": "long",
-    "height": "tall",
-    "width": "wide",
-    "age": "old",
-    "mass": "heavy",
-    "weight": "heavy",
-    "density": "dense",
-    "area": "large",
-    "depth": "deep",
-}
-_HIGH = re.compile(
-    r"rate|elevation|point|density|expectancy|ratio|GDP|income|energy|age\b|coefficient|debt"
-    r"|expenditure|electronegativity|temperature|inflation|price|latitude|longitude|number\b(?! of)"
-)
-_PARTICIPLE = re.compile(r"ed (?:from|as|by|with|in|to)$")
-
-
-@cache
-def guess_relation(name: str, noun: str = "") -> RelationEntry:
-    """The words of a relation, told by its name.
-
-    A name that begins with a participle is said behind "is", one that begins with a verb in -s and
-    goes on is that verb, a noun that ends in a preposition is said behind "is a"; else it is a
-    noun: "the capital of".
-    """
-    if noun:
-        return RelationEntry(noun, _several(noun))
-    found = _RELATIONS.get(name) or _told_by_name(name)
-    if found.noun and not found.nouns:
-        return RelationEntry(
-            found.noun, _several(found.noun), found.of, found.forward, found.backward
-        )
-    return found
-
-
-def _told_by_name(name: str) -> RelationEntry:
-    words = name.split(" ")
-    first, last = words[0], words[-1]
-    if len(words) > 1 and (first in _PASSIVE or (first.endswith("ed") and len(first) > 4)):
-        return RelationEntry(backward=read_verb(f"is {name}"))
-    if len(words) > 1 and last in _PREPOSITIONS:
-        if re.search(r"[a-z](?<!s)(?<!u)(?<!i)s$", first):
-            return RelationEntry(backward=read_verb(name))
-        noun = name.removesuffix(f" {last}")
-        return RelationEntry(backward=read_verb(f"is {english.with_article(noun)} {last}"))
-    return RelationEntry(name)
-
-
-@cache
-def guess_concept(name: str, noun: str = "") -> ConceptEntry:
-    """The words of a concept, told by its name."""
-    noun = noun or name
-    return ConceptEntry(noun, _several(noun), english.with_article(noun))
-
-
-def _several(noun: str) -> str:
-    """The plural of a name that may be one already, as "notable works"."""
-    return noun if english.is_plural(noun) else english.plural(noun)
-
-
-@cache
-def guess_key(name: str, noun: str = "") -> KeyEntry:
-    """The words of an attribute key, told by its name."""
-    noun = noun or name
-    plural = english.is_plural(noun)
-    high = (plural or _HIGH.search(noun)) and not noun.startswith(("highest", "lowest"))
-    adjective = _ADJECTIVES.get(name)
-    return KeyEntry(
-        noun,
-        english.with_article(noun),
-        plural,
-        english.comparison("high" if high else "large"),
-        english.comparison(adjective) if adjective else None,
-        noun.removeprefix("number of ") if noun.startswith("number of ") else "",
-        _EVENTS.get(name),
-        how=adjective or "",
-    )
-
-
-@cache
-def guess_qualifier(name: str, noun: str = "") -> QualifierEntry:
-    """The words of a qualifier key, told by its name.
-
-    The name "separated from" is no noun: it stands before its value as it is.
-    """
-    if not noun and _PARTICIPLE.search(name):
-        return QualifierEntry("", "", name, "", f"what was it {name}")
-    noun = noun or name
-    compared = {"start time": "starting", "end time": "ending"}.get(name, "")
-    asked = {
-        "point in time": "when was that",
-        "start time": "when did that start",
-        "end time": "when did that end",
-    }.get(name, f"what is the {noun}")
-    return QualifierEntry(noun, english.with_article(noun), f"with the {noun}", compared, asked)
-
-
-@cache
-def guess_unit(name: str, noun: str = "") -> UnitEntry:
-    """The words of a unit, told by its name."""
-    return UnitEntry(noun or name, english.plural_unit(noun or name))
-
-
-# --- further wordings ------------------------------------------------------------------------
-
-Entry = TypeVar("Entry", RelationEntry, ConceptEntry, KeyEntry, QualifierEntry, UnitEntry)
-
-
-def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
-    """What a further wording begins with, before its fields are put into it.
-
-    Its noun gives plural and article; what it has no words for is left empty, so that the main
-    wording or another one says it. A key is compared by the words of the main one.
-    """
-    noun = str(fields.get("noun", ""))
-    if isinstance(main, RelationEntry):
-        return guess_relation("", noun) if noun else RelationEntry()
-    if isinstance(main, KeyEntry):
-        if not noun:
-            return KeyEntry("", "", main.plural, main.comparison)
-        return replace(guess_key("", noun), comparison=main.comparison)
-    if isinstance(main, QualifierEntry):
-        return guess_qualifier("", noun) if noun else QualifierEntry("", "", "")
-    if isinstance(main, ConceptEntry):
-        return guess_concept("", noun)
-    return guess_unit("", str(fields["one"]))
+def _parts(text: str) -> tuple[str, str, str]:
+    """An adverb before a verb, the verb, and what stands behind it."""
+    first, _, rest = text.partition(" ")
+    if first.endswith("ly") and rest:
+        verb, _, behind = rest.partition(" ")
+        return f"{first} ", verb, behind
+    return "", first, rest

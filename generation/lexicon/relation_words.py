@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from generation import english
-from generation.lexicon.entries import RelationEntry, Verb, guess_relation, put
+from generation.lexicon.entries import RelationEntry, Verb, put
+from generation.lexicon.guesses import guess_relation
 from generation.lexicon.words import NoWords, Words, owned
 
 Direction = Literal["forward", "backward"]

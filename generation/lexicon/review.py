@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from generation import english
-from generation.lexicon import Lexicon
+from generation.lexicon import Lexicon, guesses
 from generation.lexicon.annotations import (
     CONCEPTS,
     KEYS,
@@ -18,6 +18,7 @@ from generation.lexicon.annotations import (
     Given,
     names_of,
 )
+from generation.lexicon.phrases import CODED, readable
 from kb import Date, KnowledgeBase, Year
 
 SECTIONS = (RELATIONS, KEYS, QUALIFIERS, UNITS, CONCEPTS)
@@ -33,10 +34,6 @@ class Doubt:
     place: str = ""
 
 
-# Names that no sentence can hold as they are: camelCase, snake_case, paths, Wikidata's ids.
-_CODED = re.compile(r"[a-z][A-Z]|_|/|^[PQ]\d+$|[|<>{}\\]")
-_ENDS_OPEN = re.compile(r" (?:of|in|by|with|to|from|at|on|for|as)$")
-_VERBLIKE = re.compile(r"^(?:has|have|is|are|was|were|does|did|can)\b|^\w+(?:ed|ing)$|^\w+[^su]s$")
 _PLURAL_DOUBTED = re.compile(
     r"(?:us|um|is|enon|rion|ma|eau|fe?|o|man|woman|child|fish|deer|sheep)$", re.I
 )
@@ -92,41 +89,38 @@ def _directions(lexicon: Lexicon, name: str, given: Given | None) -> Iterator[st
 
 
 def _guesses(lexicon: Lexicon, section: str, name: str) -> Iterator[str]:
-    if _CODED.search(name):
-        yield "it is no English words; give the words that people use"
-        return
     if section == RELATIONS:
-        entry = lexicon.relation(name, "forward").entry
-        if entry.noun == name and (_VERBLIKE.search(name) or english.is_plural(name)):
-            yield f"it was taken for a noun ({entry.noun!r}); is it a verb or a plural?"
+        doubt = guesses.relation(name).doubt
     elif section == KEYS:
-        yield from _key(lexicon, name)
+        doubt = guesses.key(name).doubt or _time(lexicon, name)
     elif section == QUALIFIERS:
-        if _ENDS_OPEN.search(name) and lexicon.qualifier(name).entry.noun:
-            yield "it ends in a preposition; give a noun, or given without one"
+        doubt = guesses.qualifier(name).doubt
     elif section == UNITS:
         letters = all(c.isalpha() or c in " -'" for c in name)
+        doubt = ""
         if not letters or re.search(r"\b[A-Z]{2,}\b", name):
-            yield f"its plural is {english.plural_unit(name)!r}; give one and many"
+            doubt = f"its plural is {english.plural_unit(name)!r}; give one and many"
     else:
-        yield from _plural(name)
+        doubt = CODED if readable(name)[1] else _plural(name)
+    if doubt:
+        yield doubt
 
 
-def _key(lexicon: Lexicon, name: str) -> Iterator[str]:
+def _time(lexicon: Lexicon, name: str) -> str:
+    """The doubt of a key whose values are times of no event that is known."""
     kb, entry = lexicon.kb, lexicon.key(name).entry
-    if _ENDS_OPEN.search(name):
-        yield "it ends in a preposition; give a noun"
     numbers = kb.literals.object[kb.literals.of_predicate(kb.key_number(name))][:20]
-    values = [kb.values[int(number)] for number in numbers]
-    times = [isinstance(value, Year | Date) for value in values]
+    times = [isinstance(kb.values[int(number)], Year | Date) for number in numbers]
     if times and all(times) and entry.event is None and not entry.question:
-        yield "its values are times; give the event, if there is one (event: none, if not)"
+        return "its values are times; give the event, if there is one (event: none, if not)"
+    return ""
 
 
-def _plural(name: str) -> Iterator[str]:
+def _plural(name: str) -> str:
+    """The doubt of a concept whose plural inflection may miss."""
     head = english.head(name).rpartition(" ")[2]
-    nouns = english.plural(name)
     if english.is_plural(name):
-        yield "it looks like a plural and stays as it is; give noun and nouns"
-    elif _PLURAL_DOUBTED.search(head) and not _SURE.search(head) and not english.irregular(head):
-        yield f"is {nouns!r} its plural?"
+        return "it looks like a plural and stays as it is; give noun and nouns"
+    if _PLURAL_DOUBTED.search(head) and not _SURE.search(head) and not english.irregular(head):
+        return f"is {english.plural(name)!r} its plural?"
+    return ""

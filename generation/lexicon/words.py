@@ -10,15 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from generation import english
-from generation.lexicon.entries import (
-    ConceptEntry,
-    KeyEntry,
-    QualifierEntry,
-    Verb,
-    guess_concept,
-    guess_key,
-    guess_qualifier,
-)
+from generation.lexicon.entries import ConceptEntry, KeyEntry, QualifierEntry, Verb
+from generation.lexicon.guesses import guess_concept, guess_key, guess_qualifier
 from kb import Date, Quantity, Value, Year
 from kb.values import NO_UNIT
 

@@ -16,7 +16,7 @@ from generation.lexicon import (
     RelationWords,
     ValueWords,
 )
-from generation.lexicon.entries import guess_concept, guess_relation
+from generation.lexicon.guesses import guess_concept, guess_relation
 from kb import Date, Quantity, Value, Year
 
 
@@ -96,14 +96,14 @@ def test_names_with_the(name: str) -> None:
         ("located in", "backward", False, "that is located in X", "are located in X"),
         ("located in", "forward", False, "that X is located in", "is X located in"),
         ("member of", "backward", True, "that is a member of X", "are members of X"),
-        ("member of", "forward", True, "that X is a member of", "is X a member of"),
+        ("member of", "forward", True, "that has X as a member", "is X a member of"),
         ("shares border with", "backward", True, "that shares a border with X",
          "share a border with X"),
         ("decays to", "forward", False, "that X decays to", "does X decay to"),
         ("place of birth", "backward", False, "that was born in X", "were born in X"),
         ("award received", "forward", False, "that X received", "did X receive"),
         ("notable works", "backward", True, "whose notable works include X",
-         "have X as notable works"),
+         "have X as a notable work"),
     ],
 )  # fmt: skip
 def test_relations(
