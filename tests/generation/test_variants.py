@@ -182,7 +182,7 @@ def test_forms_of_relations() -> None:
     lacking = [
         (capital, "many", 0), (capital, "listed", 1), (capital, "owned_many", 1),
         (capital, "head", 2), (capital, "asked", 1), (capital, "sought", 1), (capital, "short", 1),
-        (border, "plainly", 0), (border, "keyword", 0), (_relation("part of"), "tail", 2),
+        (border, "plainly", 0), (border, "keyword", 0), (_relation("located in"), "tail", 2),
         (_relation("capital", "backward"), "keyword", 0),
         (_relation("part of", "backward"), "short", 1),
     ]  # fmt: skip
