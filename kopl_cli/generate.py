@@ -7,11 +7,15 @@ import json
 import math
 import sys
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from generation.blocks import Options
 from generation.grammar import PROFILES
 from generation.stats import ANSWERS, Statistics, short_rows
 from kopl_base.errors import KoplError, counted
+
+if TYPE_CHECKING:
+    from kb import KnowledgeBase
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +179,8 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.kb, arguments.count, arguments.seed, options_of(arguments), arguments.rules,
         arguments.lexicon, arguments.shard, cache=not arguments.no_cache,
     )  # fmt: skip
+    if not arguments.quiet:
+        _tell_of_doubts(kb, arguments.kb, arguments.lexicon)
     if arguments.output == "-":
         several = arguments.ray is not None or arguments.workers not in (None, 1)
         if arguments.format not in (None, "jsonl") or several:
@@ -208,6 +214,22 @@ def run(arguments: argparse.Namespace) -> int:
         agreed = counted(report.compared, "query was run and agrees", "queries were run and agree")
         print(f"kopl: {agreed}", file=sys.stderr)
     return 0
+
+
+def _tell_of_doubts(kb: KnowledgeBase, place: str, lexicon: str | None) -> None:
+    """Say how many names may read badly, and what shows them; nothing where all read well."""
+    from generation.lexicon import read_annotations
+    from generation.lexicon.review import doubtful
+
+    found, every = doubtful(kb, read_annotations(lexicon) if lexicon is not None else None)
+    if not found:
+        return
+    show = f"check {place} {lexicon}" if lexicon is not None else f"init {place} -o words.yaml"
+    print(
+        f"kopl: {found} of {every} names of the knowledge base read doubtfully in questions; to"
+        f" look at them: kopl lexicon {show}",
+        file=sys.stderr,
+    )
 
 
 def _print_statistics(statistics: Statistics) -> None:

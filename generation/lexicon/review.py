@@ -16,6 +16,7 @@ from generation.lexicon.annotations import (
     UNITS,
     Annotations,
     Given,
+    annotations_for,
     names_of,
 )
 from generation.lexicon.phrases import CODED, readable
@@ -61,6 +62,18 @@ def review(kb: KnowledgeBase, annotations: Annotations | None = None) -> list[Do
             for reason in reasons(lexicon, section, name, entry):
                 found.append(Doubt(section, name, reason, entry.place if entry else ""))
     return found
+
+
+def doubtful(kb: KnowledgeBase, annotations: Annotations | None = None) -> tuple[int, int]:
+    """How many names of a knowledge base a person should look at, and how many it has.
+
+    There are none where the bundled annotations say all of them, as those of ``world``.
+    """
+    every = sum(len(names_of(kb, section)) for section in SECTIONS)
+    if annotations is None and annotations_for(kb) is not None:
+        return 0, every
+    found = {(doubt.section, doubt.name) for doubt in review(kb, annotations)}
+    return len(found), every
 
 
 def reasons(lexicon: Lexicon, section: str, name: str, given: Given | None) -> Iterator[str]:

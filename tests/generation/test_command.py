@@ -56,6 +56,35 @@ def test_statistics_after_a_run(
     assert len(shown.out.splitlines()) == 30 and "questions\t30\t117970" in shown.err
 
 
+def test_names_that_read_doubtfully(
+    lands_file: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["generate", "-n", "2", "--verify", "0", "-o", "-"]
+    assert main([*arguments, "--kb", lands_file]) == 0
+    first = capsys.readouterr().err.splitlines()[0]
+    assert re.fullmatch(
+        r"kopl: \d+ of 29 names of the knowledge base read doubtfully in questions; to look at"
+        rf" them: kopl lexicon init {re.escape(lands_file)} -o words.yaml",
+        first,
+    )
+    words = tmp_path / "words.yaml"
+    assert main(["lexicon", "init", lands_file, "-o", str(words)]) == 0
+    assert words.read_text("utf-8").count("todo:") == int(first.split()[1])
+    capsys.readouterr()
+    assert main([*arguments, "--kb", lands_file, "--lexicon", str(words)]) == 0
+    assert f"kopl lexicon check {lands_file} {words}" in capsys.readouterr().err
+    read = "".join(line for line in words.open(encoding="utf-8") if "todo:" not in line)
+    # A direction that nobody wants to have words of its own is said so.
+    alone = r"(?m)^(    (?!forward).*\n|  \S.*\n)(?=    backward:)"
+    words.write_text(re.sub(alone, r"\1    forward: none\n", read), "utf-8")
+    assert main([*arguments, "--kb", lands_file, "--lexicon", str(words)]) == 0
+    assert "doubtfully" not in capsys.readouterr().err
+    assert main([*arguments, "--kb", lands_file, "--quiet"]) == 0
+    assert "doubtfully" not in capsys.readouterr().err
+    assert main([*arguments, "--kb", "world"]) == 0
+    assert "doubtfully" not in capsys.readouterr().err
+
+
 def test_standard_output_takes_lines(lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["generate", "--kb", lands_file, "-n", "3", "-o", "-"]
     for more in (["--format", "csv"], ["--ray"], ["--format", "parquet"], ["--workers", "2"]):
