@@ -38,10 +38,11 @@ class Comparisons:
         self._all_kept: Counter[str] = Counter()
         self._due: dict[tuple[str, str], list[bool]] = {}
 
-    def draw(self, function: str) -> Operator:
-        """An operator for a call of the function."""
-        weights = [self._weight(function, operator) for operator in OPERATORS]
-        (operator,) = self._random.choices(list(OPERATORS), weights)
+    def draw(self, function: str, equal: bool = True) -> Operator:
+        """An operator for a call of the function; "=" only where ``equal`` says so."""
+        operators = [operator for operator in OPERATORS if equal or operator != "="]
+        weights = [self._weight(function, operator) for operator in operators]
+        (operator,) = self._random.choices(operators, weights)
         self._drawn[function, operator] += 1
         self._all_drawn[operator] += 1
         return operator

@@ -26,6 +26,7 @@ from kopl.functions import (
     FILTER_NUM,
     FILTER_STR,
     FILTER_YEAR,
+    FIND,
     FIND_ALL,
     OR,
     QFILTER_DATE,
@@ -272,9 +273,12 @@ class Judge:
             # What is claimed of one thing need not tell it from others.
             claim = _own_calls(derivation) if isinstance(form, Exists) else frozenset()
             for way in dropped:
-                if next(iter(way.changed)) not in claim and not self._matters(
-                    way, denotation, singular, shared
-                ):
+                # What a description calls its thing by need tell nothing: "the country that ...",
+                # "Abuja, the capital of Nigeria".
+                called = way.clause.function in (FILTER_CONCEPT, FIND)
+                if called or next(iter(way.changed)) in claim:
+                    continue
+                if not self._matters(way, denotation, singular, shared):
                     return None, "a clause too many"
         if form is not None and not self._keeps_balance(derivation.rule.line, answers[0]):
             return None, "yes or no ahead"

@@ -191,7 +191,8 @@ class Capability(IntFlag):
 
     UNIQUE = auto()  # a name that no other node has
     NAMESAKES = auto()
-    ENTITY = auto()  # it is no concept
+    NOUN = auto()  # a concept that it may be called by
+    NO_NOUN = auto()
     HEAD = auto()  # of relational facts
     TAIL = auto()
     STRING = auto()  # literal facts with such values
@@ -220,7 +221,9 @@ def capabilities(pools: Pools) -> npt.NDArray[np.int32]:
     """For each node what it has, as a `Capability`."""
     kb = pools.kb
     found = np.zeros(kb.node_count, np.int32)
-    found[: kb.entity_count] |= int(Capability.ENTITY)
+    of_concepts = np.zeros(kb.node_count, bool)
+    of_concepts[: kb.entity_count] = np.diff(kb.arrays["instance_starts"])[: kb.entity_count] > 0
+    found |= np.where(of_concepts, Capability.NOUN, Capability.NO_NOUN).astype(np.int32)
     names = np.asarray(kb.arrays["node_name"])[: kb.node_count]
     _, at, counts = np.unique(names, return_inverse=True, return_counts=True)
     found |= np.where(counts[at] == 1, Capability.UNIQUE, Capability.NAMESAKES).astype(np.int32)

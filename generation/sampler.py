@@ -7,15 +7,16 @@ which draws its inputs here again.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, reduce
+from operator import or_
 from random import Random
 
 from generation.derivation import Derivation
 from generation.grammar import EXISTS, Grammar, Part, Rule, Symbol
 from generation.lexicon import Lexicon, NameWords
-from generation.pools import NoDraw, capabilities
+from generation.pools import Capability, NoDraw, capabilities
 from generation.scope import DrawnPart, Goal, Leftover, Scope, Source
-from generation.ways import WAYS, one_of, requirements
+from generation.ways import WAYS, one_of, required_for
 from kb import KnowledgeBase
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.types import Kind
@@ -50,9 +51,13 @@ class Sampler:
         self.source = Source(kb, random, lexicon or Lexicon(kb), self._draw)
         self.grammar, self.levels = applicable_rules(grammar, kb), levels
         self._capabilities: list[int] = capabilities(self.source.pools).tolist()
+        # What some node has. The few that lack a noun are not begun with.
+        self._any = reduce(or_, self._capabilities, 0)
+        if self._any & Capability.NOUN:
+            self._any &= ~int(Capability.NO_NOUN)
         # Each rule with what a node must have for it.
         self._rules_of = {
-            left: [(rule, int(requirements(rule.program))) for rule in rules]
+            left: [(rule, int(required_for(rule))) for rule in rules]
             for left, rules in self.grammar.rules.items()
         }
         self._rules = lru_cache(maxsize=None)(self._fitting_rules)
@@ -98,7 +103,7 @@ class Sampler:
             found = scope.leftover(symbol.left, goal)
             if found is not None and self._fits(found[1], single, least):
                 return scope.take(symbol, goal, *found)
-        has = -1 if goal.target is None else self._capabilities[goal.target]
+        has = self._any if goal.target is None else self._capabilities[goal.target]
         rules, weights = self._rules(symbol.left, scope.budget, wanted, has)
         leftovers: list[Leftover] = []
         while rules:
@@ -118,12 +123,15 @@ class Sampler:
         raise NoDraw
 
     def _fits(self, drawn: DrawnPart, single: bool, least: int) -> bool:
-        """Whether a part has enough calls, and gives one element where the rule speaks of one."""
+        """Whether a part has enough calls, and gives one element where the rule speaks of one.
+
+        That has to be the only one in the world too, as far as is known.
+        """
         if drawn.call.size < least:
             return False
-        return (
-            not single or drawn.call.function not in LOCATING or self.source.size(drawn.call) == 1
-        )
+        if not single or drawn.call.function not in LOCATING:
+            return True
+        return self.source.size(drawn.call) == 1 and self.source.is_whole(drawn.call)
 
     def _fitting_rules(
         self, left: str, budget: int, wanted: Function | None, has: int

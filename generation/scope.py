@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from typing import Literal, TypeAlias
@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from generation.comparisons import Comparisons, constant_for
 from generation.derivation import Derivation
 from generation.grammar import Part, Pattern, Symbol, Variable
-from generation.lexicon import Lexicon, OperatorWords, ValueWords, Words
+from generation.lexicon import Direction, Lexicon, OperatorWords, ValueWords, Words
 from generation.pools import (
     Form,
     NoDraw,
@@ -18,12 +18,19 @@ from generation.pools import (
     Qualified,
     draw_from,
 )
+from generation.taste import Taste
 from kb import KnowledgeBase, Value
 from kb.facts import FactTable
 from kb.values import Operator
 from kopl.denotation import Outcome
 from kopl.executor import Executor
+from kopl.functions import FILTER_CONCEPT, FIND_ALL
 from kopl.program import Call
+
+# How often a set of one element will do to be counted: there are many more of them than of others.
+ONE_OF = 0.25
+# How often only those facts describe of which the knowledge base has all.
+MOSTLY = 0.8
 
 Fact: TypeAlias = tuple[Literal["literal", "relational"], int]
 
@@ -35,8 +42,10 @@ class Goal:
     ``target``: a node that its result must hold (None: any). ``form``: the type of value it must
     have. ``qualified``: its fact must have such a qualifier. ``path``: the nodes on the way here,
     which a description must not come back to. ``namesakes``: a name is that of several nodes, as
-    something else tells them apart. ``claim``: the part says something of what is known already,
-    as in "Is Oslo the capital of Norway?", so that no clause of it needs to narrow anything.
+    something else tells them apart. ``several``: the result holds others too, as a further
+    condition tells the target from them. ``claim``: the part says something of what is known
+    already, as in "Is Oslo the capital of Norway?", so that no clause of it needs to narrow
+    anything.
     """
 
     target: int | None = None
@@ -44,11 +53,12 @@ class Goal:
     qualified: Qualified | None = None
     path: tuple[int, ...] = ()
     namesakes: bool = False
+    several: bool = False
     claim: bool = False
 
-    def at(self, target: int | None, *, namesakes: bool = False) -> Goal:
+    def at(self, target: int | None, *, namesakes: bool = False, several: bool = False) -> Goal:
         """The same for another target and without asking for a type or qualifiers."""
-        return Goal(target, "any", None, self.path, namesakes)
+        return Goal(target, "any", None, self.path, namesakes, several)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +158,54 @@ class Source:
     ) -> None:
         self.kb, self.random, self.lexicon, self.draw = kb, random, lexicon, draw
         self.pools = Pools(kb)
+        self.taste = Taste(self.pools, lexicon)
         self.comparisons = Comparisons(random)
         self.nothing = False
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
+        self._luck: float | None = None
 
     def forget(self) -> None:
         """Let go of what calls gave; to be called before each attempt."""
         self._outcomes.clear()
+        self._luck = None
+
+    def is_whole(self, call: Call) -> bool:
+        """Whether a set may be spoken of as of all that fits: "the country that", "how many".
+
+        Where it is not known whether the knowledge base has all, chance decides, once for each
+        attempt.
+        """
+        if self._luck is None:
+            self._luck = self.random.random()
+        return self.taste.will_do(call, self._luck)
+
+    def whole(self, call: Call) -> Call:
+        """A call that gives all that fits; else raises NoDraw."""
+        if not self.is_whole(call):
+            raise NoDraw
+        return call
+
+    def describing(self, node: int) -> Sequence[tuple[int, Direction]]:
+        """The relations and directions that lead to a node; mostly those that lead to all there is.
+
+        Conditions by others need a further one beside them.
+        """
+        some = self.taste.closed_links(node) if self.random.random() < MOSTLY else ()
+        return some or list(self.pools.links(node))
+
+    def is_reluctant(self, node: int) -> bool:
+        """Whether a value alone shall not describe a node: there are more such in the world."""
+        return self.taste.is_one_of_many(node) and self.random.random() < MOSTLY
+
+    def counting(self, call: Call, size: int) -> None:
+        """Raise NoDraw for what people would not count."""
+        self.whole(call)
+        bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
+        if bare and not self.taste.counted(call.arguments[0]):
+            raise NoDraw
+        if size == 1 and self.random.random() >= ONE_OF:
+            raise NoDraw
 
     def outcome(self, call: Call) -> Outcome:
         """What a call gives; remembered within one attempt."""
@@ -197,16 +247,24 @@ class Source:
         found = self.pools.relations_with(qualified) if qualified else self.pools.relations
         return draw_from(self.random, found)
 
-    def literal(self, key: str | None, form: Form, goal: Goal) -> int:
-        """A literal fact of a type: of the target if there is one, of the key if it is given."""
+    def literal(self, key: str | None, form: Form, goal: Goal, *, telling: bool = False) -> int:
+        """A literal fact of a type: of the target if there is one, of the key if it is given.
+
+        ``telling``: of a key by which people know things, where the knowledge base has such keys.
+        """
         pools, qualified = self.pools, goal.qualified
         number = None if key is None else self.kb.key_number(key)
         if goal.target is None:
             if number is None:
-                number = draw_from(self.random, pools.keys(form, qualified))
+                keys = pools.keys(form, qualified)
+                number = draw_from(self.random, self.taste.telling(keys) if telling else keys)
             return draw_from(self.random, pools.key_facts(number, form, qualified))
         found = pools.literals(goal.target, form, qualified)
-        groups = [facts for of, facts in found.items() if number in (None, of)]
+        groups = [
+            facts
+            for of, facts in found.items()
+            if number == of or (number is None and (not telling or self.taste.identifies(of)))
+        ]
         return draw_from(self.random, draw_from(self.random, groups))
 
     def table(self, fact: Fact | None) -> tuple[FactTable, int]:
@@ -240,11 +298,13 @@ class Source:
         """The constant and the operator, if there is one, for a value; and whether they hold.
 
         They hold but where something is ``verified``. ``fact`` is the one whose qualifier the value
-        is; else it is one of the key's own.
+        is; else it is one of the key's own. Nobody knows the river that is 1,086 kilometres long by
+        that: numbers with many digits describe by a comparison with rounder ones.
         """
         name = pattern.function.name
         given = scope.given(pattern.arguments[-1]) if not name.endswith("Str") else "="
-        operator: Operator = given or self.comparisons.draw(name)  # type: ignore[assignment]
+        equal = verified or self.taste.exact(value)
+        operator: Operator = given or self.comparisons.draw(name, equal)  # type: ignore[assignment]
         kind = "" if name.endswith("Str") else operator
         holds = not verified or self.comparisons.holds(name, kind)
         others = self._values_of(key, fact) if (operator == "!=") == holds else []

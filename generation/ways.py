@@ -8,13 +8,14 @@ keys are drawn before their facts, so that rare ones get their share.
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
-from generation.grammar import EXISTS, Part, Pattern, Symbol, Variable
+from generation.grammar import EXISTS, ONE, Part, Pattern, Rule, Symbol, Variable
 from generation.lexicon import (
     ComparisonWords,
     ConceptWords,
@@ -43,6 +44,8 @@ from kopl.program import Call, post_order
 
 # Facts that are looked at to find one that tells its node from others.
 LOOKED_AT = 4
+
+_VAGUE = re.compile(r"\bthe one\b")
 
 Way: TypeAlias = Callable[[Source, Pattern, Scope, Goal], DrawnPart]
 WAYS: dict[str, Way] = {}
@@ -93,7 +96,7 @@ def requirements(part: Part) -> Capability:
     if name in FORMS:
         return OF_VALUES[FORMS[name]] | _beside(part.inputs[0])
     if function is f.FILTER_CONCEPT:
-        return Capability.ENTITY | _beside(part.inputs[0])
+        return Capability.NOUN | _beside(part.inputs[0])
     if name.removeprefix("Q") in FORMS:
         return OF_QUALIFIERS[FORMS[name.removeprefix("Q")]] | requirements(part.inputs[0])
     if function is f.AND:
@@ -105,6 +108,18 @@ def requirements(part: Part) -> Capability:
         direction = part.arguments[1]
         return ends[direction] if isinstance(direction, str) else Capability(0)
     return Capability(0)
+
+
+def required_for(rule: Rule) -> Capability:
+    """What a node must have for a rule.
+
+    A rule that can only say "the one ..." is for what has no noun.
+    """
+    texts = rule.texts.get(ONE, ())
+    pieces = ([piece for piece in text if isinstance(piece, str)] for text in texts)
+    if texts and all(any(_VAGUE.search(piece) for piece in found) for found in pieces):
+        return requirements(rule.program) | Capability.NO_NOUN
+    return requirements(rule.program)
 
 
 def _beside(part: Part) -> Capability:
@@ -148,17 +163,26 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
         source.nothing = False
         unrelated = ConceptWords(_unrelated_concept(source, inner))
         return DrawnPart(scope.call(pattern, [inner.call], unrelated), inner.target, inner.fact)
-    if not everything:
-        source.several(inner)
-    concepts = source.pools.concepts_of(inner.target)
+    call = _called(source, pattern, inner, given)
+    scope.bind(argument, ConceptWords(call.arguments[0]))
+    return DrawnPart(call, inner.target, inner.fact)
+
+
+def _called(source: Source, pattern: Pattern, inner: DrawnPart, given: str | None) -> Call:
+    """A part with the noun that its target is called by, or with the concept that is given.
+
+    The plainest noun may stand where it changes nothing: "the country that has Oslo as its
+    capital". Any other one has to tell something: "the monarchy that ...".
+    """
+    names, _ = source.taste.heads(inner.target)
     if given is not None:
-        concepts = [concept for concept in concepts if concept == given]
-    for concept in source.random.sample(concepts, len(concepts)):
-        call = Call(pattern.function, (inner.call,), (concept,))
-        if everything or source.size(call) < source.size(inner.call):
-            scope.bind(argument, ConceptWords(concept))
-            return DrawnPart(call, inner.target, inner.fact)
-    raise NoDraw
+        names = [given] if given in source.pools.concepts_of(inner.target) else []
+    name = draw_from(source.random, names[:1])
+    if given is None and (other := source.taste.head_of(source.random, inner.target)) != name:
+        call = Call(pattern.function, (inner.call,), (other,))
+        if source.size(call) < source.size(inner.call):
+            return call
+    return Call(pattern.function, (inner.call,), (name,))
 
 
 def _namesake(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
@@ -172,8 +196,8 @@ def _namesake(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Dra
     for other in others:
         if kb.is_entity(other):
             taken.update(source.pools.concepts_of(other))
-    free = [concept for concept in source.pools.concepts_of(target) if concept not in taken]
-    concept = draw_from(source.random, free)
+    names, _ = source.taste.heads(target)
+    concept = draw_from(source.random, [name for name in names if name not in taken][:1])
     (inside,) = pattern.inputs
     assert isinstance(inside, Pattern)
     find = scope.call(inside, [], NameWords(name))
@@ -191,8 +215,9 @@ def _unrelated_concept(source: Source, part: DrawnPart) -> str:
     column = next((end for end in ends if int(end[number]) == part.target), table.subject)
     facts = table.of_predicate(int(table.predicate[number]))
     other = int(column[draw_from(source.random, facts.tolist())])
-    concepts = source.pools.concepts_of(other) if source.kb.is_entity(other) else []
-    concept = draw_from(source.random, concepts)
+    if not source.kb.is_entity(other):
+        raise NoDraw
+    concept = source.taste.head_of(source.random, other)
     if source.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
         raise NoDraw
     return concept
@@ -223,7 +248,7 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
         known = None if relation is None else source.kb.relation_number(relation)
         ways = [
             (r, d)
-            for r, d in source.pools.links(goal.target)
+            for r, d in source.describing(goal.target)
             if toward in (None, d) and known in (None, r)
         ]
         number, direction, facts = _distinguishing_fact(source, goal, ways)
@@ -251,12 +276,13 @@ def _distinguishing_fact(
     """A relation, a direction, and facts that lead to the target by them.
 
     Half of the time it is a fact whose other end leads to few nodes but the target: what is
-    related to a small town tells it from others, what is related to a continent does not.
+    related to a small town tells it from others, what is related to a continent does not. Where
+    several are wanted, it leads to more than the target.
     """
     table, links = source.kb.relational, source.pools.links
     assert goal.target is not None
     found: list[tuple[int, tuple[int, Direction, list[int]]]] = []
-    several = source.random.random() < 0.5
+    several = goal.several or source.random.random() < 0.5
     for _ in range(LOOKED_AT if several else 1):
         number, direction = draw_from(source.random, ways)
         facts = links(goal.target)[number, direction]
@@ -270,7 +296,9 @@ def _distinguishing_fact(
         fact = draw_from(source.random, facts)
         end = int((table.subject if direction == "forward" else table.object)[fact])
         back: Direction = "backward" if direction == "forward" else "forward"
-        found.append((len(links(end)[number, back]), (number, direction, [fact])))
+        count = len(links(end)[number, back])
+        if count > 1 or not goal.several:
+            found.append((count, (number, direction, [fact])))
     if not found:
         raise NoDraw
     return min(found, key=lambda one: one[0])[1]
@@ -279,8 +307,11 @@ def _distinguishing_fact(
 @draws(f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR, f.FILTER_DATE)
 def _filter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     (inside,) = pattern.inputs
-    fact = source.literal(scope.given(pattern.arguments[0]), FORMS[pattern.function.name], goal)
+    form = FORMS[pattern.function.name]
+    fact = source.literal(scope.given(pattern.arguments[0]), form, goal, telling=True)
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
+    if is_everything(inside) and source.is_reluctant(target):
+        raise NoDraw
     inner = source.draw(inside, scope, goal.at(target, namesakes=is_name(inside)))
     words, _ = source.comparison(pattern, key, source.pools.value(fact), scope)
     call = scope.call(pattern, [inner.call], KeyWords(key), *words)
@@ -319,8 +350,15 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
         if right.call == left.call:
             raise NoDraw
         return DrawnPart(Call(pattern.function, (left.call, right.call)), end)
-    left = source.several(source.draw(first, scope, goal))
-    right = source.draw(second, scope, goal.at(left.target, namesakes=is_name(second)))
+    if is_name(second):
+        left = source.draw(first, scope, goal)
+        right = source.draw(second, scope, goal.at(left.target, namesakes=True))
+        call = Call(pattern.function, (left.call, right.call))
+        if source.size(call) == source.size(right.call):
+            raise NoDraw
+        return DrawnPart(call, left.target)
+    left = source.several(source.draw(first, scope, replace(goal, several=True)))
+    right = source.draw(second, scope, goal.at(left.target, several=True))
     call = Call(pattern.function, (left.call, right.call))
     return DrawnPart(source.narrowing(call), left.target)
 
@@ -393,6 +431,8 @@ def _count(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnP
     claim = scope.asks == EXISTS
     inner = source.draw(pattern.inputs[0], scope, replace(goal, claim=True) if claim else goal)
     size = source.size(inner.call)
+    if not claim:
+        source.counting(inner.call, size)
     return DrawnPart(Call(pattern.function, (inner.call,)), inner.target, intended=str(size))
 
 
@@ -484,6 +524,7 @@ def _select_among(source: Source, pattern: Pattern, scope: Scope, goal: Goal) ->
     fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
     inner = source.draw(pattern.inputs[0], scope, goal.at(target))
+    source.whole(inner.call)
     said = {call.arguments[0] for call in post_order(inner.call) if call.function.name in FORMS}
     keys = [key for key in _comparable(source, inner.call) if key not in said]
     if key not in keys:

@@ -31,7 +31,7 @@ UNITS, CONCEPTS, NAMES = "units", "concepts", "names"
 TODO = "todo"  # the field that marks an entry as not looked at
 ALSO = "also"  # the field with further wordings, each an entry
 # What is true of a name however it is said, and so is no field of a further wording.
-_OF_ALL = {
+OF_ALL = {
     RELATIONS: ("several", "dates", "complete"),
     KEYS: ("dates", "complete", "identifies"),
     CONCEPTS: ("the", "head", "counted", "complete"),
@@ -258,7 +258,7 @@ def _also(section: str, name: str, node: Node) -> list[dict[str, Any]]:
     if node.id != "sequence" or not node.value:
         raise _BadEntry(node, f"{section}: {name}: {ALSO}: write a list of further wordings")
     noun = "one" if section == UNITS else "noun"
-    of_all = _OF_ALL.get(section, ())
+    of_all = OF_ALL.get(section, ())
     readers = {field: read for field, read in FIELDS[section].items() if field not in of_all}
     found: list[dict[str, Any]] = []
     for entry in node.value:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 from generation import english
 from generation.lexicon import Lexicon
 from generation.lexicon.annotations import (
     CONCEPTS,
     KEYS,
+    OF_ALL,
     QUALIFIERS,
     RELATIONS,
     UNITS,
@@ -63,6 +65,7 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
         for field, verb in (("forward", relation.forward), ("backward", relation.backward)):
             if verb:
                 yield field, _verb(verb)
+        yield from _told(section, relation)
     elif section == KEYS:
         key = lexicon.key(name).entry
         yield "noun", scalar(key.noun)
@@ -77,6 +80,7 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
             yield "event", _verb(key.event)
         if key.question:
             yield "question", scalar(key.question)
+        yield from _told(section, key)
     elif section == QUALIFIERS:
         qualifier = lexicon.qualifier(name).entry
         if qualifier.noun:
@@ -93,8 +97,18 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
         concept = lexicon.concept(name).entry
         yield "noun", scalar(concept.noun)
         yield "nouns", scalar(concept.nouns)
-        if concept.the:
-            yield "the", "true"
+        yield from _told(section, concept)
+
+
+def _told(section: str, entry: Any) -> Iterator[tuple[str, str]]:
+    """The fields that tell what is true of a name however it is said."""
+    for field in OF_ALL[section]:
+        value = getattr(entry, field)
+        if isinstance(value, bool):
+            if value or field != "the":
+                yield field, str(value).lower()
+        elif value:
+            yield field, scalar(value)
 
 
 def _verb(verb: Verb) -> str:

@@ -96,13 +96,19 @@ def test_operators_come_at_their_shares(many: list[Example], functions: tuple[st
         for call in post_order(example.program)
         if call.function.name in functions
     )
-    for operator, share in OPERATORS.items():
+    shares = dict(OPERATORS)
+    if any(function.endswith("Num") for function in functions):
+        # Few numbers are known by heart, so that "=" describes nothing by the others.
+        assert found.pop("=") < shares["="] * found.total()
+        del shares["="]
+    whole = sum(shares.values())
+    for operator, share in ((operator, share / whole) for operator, share in shares.items()):
         mean = share * found.total()
         spread = (mean * (1 - share)) ** 0.5
         # Two thirds of the share at least, but for chance (one case in a thousand).
         assert found[operator] > 2 / 3 * mean - 3.1 * spread, found
         assert found[operator] < 1.5 * mean + 3.1 * spread, found
-        assert found[operator] > 0
+        assert found[operator] or mean < 3, found
 
 
 def test_programs_keep_to_the_number_of_calls(world: KnowledgeBase) -> None:

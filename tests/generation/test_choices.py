@@ -14,6 +14,7 @@ from generation.judge import without_a_clause
 from kb import Builder, KnowledgeBase, Quantity, Year
 from kopl.answers import published_equal, same_answer
 from kopl.executor import Executor
+from kopl.functions import FILTER_CONCEPT, FIND
 from kopl.text import read
 from kopl.typecheck import check
 
@@ -72,10 +73,15 @@ def test_what_may_be_dropped(program: str, left: list[str]) -> None:
 
 
 def test_no_clause_is_too_many(world: KnowledgeBase) -> None:
-    """Without a clause the answer is another, a description fits several, or no choice is left."""
+    """Without a clause the answer is another, a description fits several, or no choice is left.
+
+    What a description calls its thing may change nothing: "the country that has Oslo as ...".
+    """
     executor, count = Executor(world), 0
     for example in generate(world, 400, seed=3):
         for way in without_a_clause(example.program):
+            if way.clause.function in (FILTER_CONCEPT, FIND):
+                continue
             count += 1
             if executor.denote(way.program) == [example.answer]:
                 if example.type == "SelectAmong" and executor.denote(

@@ -32,8 +32,8 @@ def rule_of(program: str, words: str) -> Has:
     ("program", "words", "wanted"),
     [
         ("Find($n)", "{n}", Has.UNIQUE),
-        ("FilterConcept(Find($n), $c)", "{n} {c}", Has.ENTITY | Has.NAMESAKES),
-        ("FilterConcept(FindAll(), $c)", "{c}", Has.ENTITY),
+        ("FilterConcept(Find($n), $c)", "{n} {c}", Has.NOUN | Has.NAMESAKES),
+        ("FilterConcept(FindAll(), $c)", "{c}", Has.NOUN),
         ("FilterNum(Find($n), $k, $v, $o)", "{n} {k} {v} {o}", Has.NAMESAKES | Has.QUANTITY),
         ("FilterDate(FindAll(), $k, $v, $o)", "{k} {v} {o}", Has.DATE),
         (
@@ -59,7 +59,8 @@ def test_what_nodes_have(lands: KnowledgeBase) -> None:
         has = Has(int(found[node]))
         same = len(lands.named(lands.name_of(node)))
         assert (Has.UNIQUE in has, Has.NAMESAKES in has) == (same == 1, same > 1)
-        assert (Has.ENTITY in has) == lands.is_entity(node)
+        named = lands.is_entity(node) and bool(lands.concepts_of(node))
+        assert (Has.NOUN in has, Has.NO_NOUN in has) == (named, not named)
         assert (Has.HEAD in has) == bool(np.any(facts.subject == node))
         assert (Has.TAIL in has) == bool(np.any(facts.object == node))
         values = [lands.values[v] for v in literals.object[literals.subject == node].tolist()]

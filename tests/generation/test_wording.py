@@ -129,7 +129,7 @@ def asks(
 
 
 def some(d: Derivation) -> Derivation:
-    return node("S", "D", d)
+    return node("T", "D", d)
 
 
 def verify(key: str, entity: Derivation) -> Derivation:
@@ -166,10 +166,10 @@ TABLE: list[tuple[str, Derivation]] = [
     ("What is the team that drafted LeBron James?",
      asks("QueryName(D)", described("team", drafted("forward", JAMES)))),
     ("How many basketball players that were drafted by Cleveland Cavaliers are there?",
-     asks("Count(S)", some(described("basketball player", drafted("backward", CAVALIERS))))),
+     asks("Count(T)", some(described("basketball player", drafted("backward", CAVALIERS))))),
     ("How many basketball players are there?",
-     asks("Count(S)", node("S", "C", node("C", "FilterConcept(FindAll(), $concept)",
-                                          concept=ConceptWords("basketball player"))))),
+     asks("Count(C)", node("C", "FilterConcept(FindAll(), $concept)",
+                           concept=ConceptWords("basketball player")))),
     # QueryAttribute, with and without a qualifier.
     ("For Cleveland Cavaliers, what is its social media follower number?",
      asks(ATTRIBUTE, name(CAVALIERS), key=KeyWords(FOLLOWERS))),

@@ -1,0 +1,167 @@
+"""What descriptions are made of: nouns that people use, what identifies, complete lists."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pytest
+
+from generation import generate
+from generation.lexicon import Lexicon, parse_annotations
+from generation.pools import Pools
+from generation.taste import CLOSED, OPEN, UNKNOWN, Taste
+from kb import Builder, KnowledgeBase, Quantity
+from kb.values import read_quantity
+from kopl.example import Example
+from kopl.functions import COUNT, FILTER_CONCEPT, FILTER_NUM, FILTER_STR, FIND_ALL
+from kopl.program import post_order
+from kopl.text import read
+
+
+def shops() -> KnowledgeBase:
+    """Shops with codes and owners, in towns, which have mayors."""
+    builder = Builder()
+    builder.add_concept("place", "place")
+    builder.add_concept("shop", "shop", ["place"])
+    builder.add_concept("bookshop", "rare book shop", ["shop"])
+    builder.add_concept("town", "town", ["place"])
+    for number in range(12):
+        town = f"t{number}"
+        builder.add_entity(town, f"Town {number}", ["town"])
+        builder.add_attribute(town, "population", Quantity(1000 + number))
+        builder.add_attribute(town, "motto", f"We are number {number}")
+    builder.add_concept("person", "person")
+    for number in range(12):
+        builder.add_entity(f"m{number}", f"Ann {number}", ["person"])
+        builder.add_fact(f"t{number}", "mayor", f"m{number}")
+    for number in range(12):
+        shop = f"s{number}"
+        builder.add_entity(shop, f"Shop {number}", ["bookshop" if number < 3 else "shop"])
+        builder.add_attribute(shop, "shop code", f"S{number:03}")
+        builder.add_fact(shop, "town", f"t{number // 2}")
+        for other in (number, (number + 1) % 12):
+            builder.add_fact(shop, "sells to", f"m{other}")
+    return builder.build()
+
+
+def taste(annotations: str = "") -> Taste:
+    kb = shops()
+    lexicon = Lexicon(kb, parse_annotations(annotations) if annotations else None)
+    return Taste(Pools(kb), lexicon)
+
+
+def called(taste: Taste, id: str) -> list[str]:
+    return taste.heads(shops().node(id))[0]
+
+
+def test_a_thing_is_called_by_a_plain_noun() -> None:
+    assert called(taste(), "s0")[0] == "shop"
+    assert set(called(taste(), "s0")) == {"shop", "place", "rare book shop"}
+    assert called(taste("concepts:\n  shop: {head: no}\n  place: {head: no}"), "s0") == [
+        "rare book shop"
+    ]
+    # Nothing else is there: better a poor noun than none.
+    every = "concepts: {shop: {head: no}, place: {head: no}, rare book shop: {head: no}}"
+    assert called(taste(every), "s0")
+
+
+def test_codes_identify_nothing_but_where_annotations_say_so() -> None:
+    kb = shops()
+    code, motto = kb.key_number("shop code"), kb.key_number("motto")
+    assert not taste().identifies(code) and taste().identifies(motto)
+    told = taste("keys: {shop code: {identifies: yes}, motto: {identifies: no}}")
+    assert told.identifies(code) and not told.identifies(motto)
+    assert taste().telling([code, motto]) == [motto]
+    assert taste().telling([code]) == [code]  # there is nothing better
+
+
+@pytest.mark.parametrize(
+    ("number", "exact"),
+    [("7", True), ("812", True), ("1086 kilometre", False), ("2000 kilometre", True),
+     ("39.875 year", False), ("1086000", False)],
+)  # fmt: skip
+def test_small_and_round_numbers_are_known_by_heart(number: str, exact: bool) -> None:
+    assert Taste.exact(read_quantity(number)) is exact
+
+
+@pytest.mark.parametrize(
+    ("program", "annotations", "closed"),
+    [
+        ('Find("Town 1")', "", CLOSED),
+        ('Relate(Find("Town 1"), "mayor", "forward")', "", CLOSED),
+        ('Relate(Find("Ann 1"), "mayor", "backward")', "", CLOSED),  # one each, and there are many
+        ('Relate(Find("Town 1"), "town", "backward")', "", UNKNOWN),
+        ('Relate(Find("Town 1"), "town", "backward")', "relations: {town: {complete: no}}", OPEN),
+        ('Relate(Find("Town 1"), "town", "backward")', "relations: {town: {complete: backward}}",
+         CLOSED),
+        ('FilterConcept(Relate(Find("Ann 1"), "sells to", "backward"), "shop")', "", UNKNOWN),
+        ('And(Relate(Find("Ann 1"), "sells to", "backward"), Find("Shop 1"))', "", CLOSED),
+        ('Or(Relate(Find("Ann 1"), "sells to", "backward"), Find("Shop 1"))', "", UNKNOWN),
+        ('FilterConcept(FindAll(), "town")', "", UNKNOWN),
+        ('FilterConcept(FindAll(), "town")', "concepts: {town: {complete: yes}}", CLOSED),
+        ('FilterConcept(FilterNum(FindAll(), "population", "1005", "<"), "town")',
+         "concepts: {town: {complete: yes}}", CLOSED),
+        ('FilterConcept(FilterNum(FindAll(), "population", "1005", "<"), "place")',
+         "concepts: {place: {complete: yes}}", OPEN),  # half of the places have none
+        ('FilterConcept(FilterNum(FindAll(), "population", "1005", "<"), "town")',
+         "concepts: {town: {complete: no}}", OPEN),
+        ('FilterStr(FindAll(), "shop code", "S001")', "keys: {shop code: {identifies: yes}}",
+         CLOSED),
+    ],
+)  # fmt: skip
+def test_which_sets_hold_all_that_fits(program: str, annotations: str, closed: int) -> None:
+    assert taste(annotations).closed(read(program)) == closed
+
+
+def test_where_nothing_is_known_chance_decides() -> None:
+    unknown = read('FilterConcept(FindAll(), "town")')
+    assert taste().will_do(unknown, 0.5) and not taste().will_do(unknown, 0.9)
+    some = taste("relations: {mayor: {complete: yes}}")
+    assert not some.will_do(unknown, 0.5) and some.will_do(unknown, 0.01)
+
+
+# --- over the bundled knowledge base ---------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def examples(world: KnowledgeBase) -> Sequence[Example]:
+    return list(generate(world, 500, seed=11))
+
+
+def test_few_descriptions_lack_a_noun(examples: Sequence[Example]) -> None:
+    lacking = [e.question for e in examples if re.search(r"\bthe one\b", e.question)]
+    assert len(lacking) < 0.01 * len(examples), lacking
+
+
+def test_no_code_identifies(world: KnowledgeBase, examples: Sequence[Example]) -> None:
+    known = Taste(Pools(world), Lexicon(world))
+    keys = [
+        call.arguments[0]
+        for example in examples
+        for call in post_order(example.program)
+        if call.function is FILTER_STR
+    ]
+    assert keys and all(known.identifies(world.key_number(key)) for key in keys)
+
+
+def test_no_long_number_identifies(examples: Sequence[Example]) -> None:
+    for example in examples:
+        for call in post_order(example.program):
+            if call.function is FILTER_NUM and call.arguments[-1] == "=":
+                assert Taste.exact(read_quantity(call.arguments[1])), example.question
+
+
+def test_what_is_counted_is_all_there_is(world: KnowledgeBase, examples: Sequence[Example]) -> None:
+    known = Taste(Pools(world), Lexicon(world))
+    bare = 0
+    counts = [example for example in examples if example.program.function is COUNT]
+    for example in counts:
+        (counted,) = example.program.inputs
+        assert known.closed(counted) != OPEN, example.question
+        if counted.function is FILTER_CONCEPT and counted.inputs[0].function is FIND_ALL:
+            bare += 1
+            assert known.counted(counted.arguments[0]), example.question
+    assert bare < 0.15 * len(counts)
+    ones = sum(example.answer == "1" for example in counts)
+    assert 0 < ones < 0.25 * len(counts)
