@@ -112,11 +112,18 @@ class _Speaker:
             places = tuple(place for place in places if place in others.having(more))
         if not places:
             raise NoWords
-        at = self.random.randrange(len(places)) if self.random else 0
+        at = self._place(len(places), places[0] == 0)
         if len(group) > 1 or len(forms) > 1:
             return {name: (others.words[places[at]],) for name, others, _ in group}
         ordered = (*places[at:], *places[:at])
         return {group[0][0]: tuple(variants.words[place] for place in ordered)}
+
+    def _place(self, count: int, main: bool) -> int:
+        """One of so many wordings; the first, if it is the main one, comes in a third at least."""
+        if self.random is None or count == 1:
+            return 0
+        at = self.random.randrange(count + (count // 2 if main else 0))
+        return at if at < count else 0
 
     def _fill(self, node: Derivation, slot: Slot, chosen: Chosen) -> str:
         if slot.name == WHAT:

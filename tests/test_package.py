@@ -38,7 +38,7 @@ def test_the_wheel_contains_what_the_packages_read(wheel: zipfile.ZipFile) -> No
         "kb/world/world.jsonl.gz",
         "generation/kqapro.scfg",
         "generation/people.scfg",
-        "generation/lexicon/world.yaml",
+        "generation/lexicon/world/relations.yaml",
         "generation/paraphrase/prompt.txt",
         *(f"{package}/py.typed" for package in PACKAGES),
     } <= names

@@ -7,7 +7,6 @@ qualifier key or concept of the half that was trained.
 
 from __future__ import annotations
 
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import yaml  # type: ignore[import-untyped]
 from benchmarks.parsing.halves import Half, check_apart, halves, restricted
 from benchmarks.parsing.series import ROOT, Done, Series, history_of, tell
 from benchmarks.parsing.tables import Section, interval, machine, percents, table, workload
-from generation.lexicon.annotations import bundled_annotations
+from generation.lexicon.annotations import bundled_annotations, bundled_texts
 from kb import KnowledgeBase, load, write_snapshot
 from kopl.example import read_examples
 from kopl_base.stream import writing
@@ -94,10 +93,10 @@ def measure(series: Series) -> Section:
 
 def annotations_of(kb: KnowledgeBase) -> dict[str, dict[str, Any]]:
     """What the lexicon of ``world`` says of the names that a part of it has, by section."""
-    text = resources.files("generation.lexicon").joinpath("world.yaml").read_text("utf-8")
     known = bundled_annotations().only(kb)
     return {
         section: {name: given or {} for name, given in entries.items() if name in known.of(section)}
+        for text in bundled_texts().values()
         for section, entries in yaml.safe_load(text).items()
     }
 

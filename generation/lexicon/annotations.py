@@ -137,11 +137,20 @@ def read_annotations(path: Path | str) -> Annotations:
     return parse_annotations(read_text(path), str(path))
 
 
+def bundled_texts() -> dict[str, str]:
+    """The files with the annotations of the bundled knowledge base ``world``, by name."""
+    folder = resources.files("generation.lexicon").joinpath("world")
+    names = ("relations.yaml", "keys.yaml", "others.yaml", "concepts.yaml")
+    return {f"world/{name}": folder.joinpath(name).read_text("utf-8") for name in names}
+
+
 @cache
 def bundled_annotations() -> Annotations:
     """The annotations of the bundled knowledge base ``world``."""
-    text = resources.files("generation.lexicon").joinpath("world.yaml").read_text("utf-8")
-    return parse_annotations(text, "world.yaml")
+    sections: dict[str, Mapping[str, Given]] = {}
+    for name, text in bundled_texts().items():
+        sections |= parse_annotations(text, name).sections
+    return Annotations(sections, "world")
 
 
 def annotations_for(kb: KnowledgeBase) -> Annotations | None:
@@ -327,9 +336,11 @@ def _verb(node: Node) -> Verb | None:
         if found := read_verb(text):
             return found
         raise _BadEntry(node, f"what is the base form of {text!r}? Write {{one: {text}, base: …}}")
-    known = ["one", "many", "base", "short"]
+    known = ["one", "many", "auxiliary", "base", "short"]
     parts = {key: _noun(value) for key, value in _pairs(node, "verb", known)}
     found = read_verb(parts.get("one", ""), parts.get("base", ""))
+    if "auxiliary" in parts and {"one", "base"} <= parts.keys():
+        found = Verb(parts["one"], parts["one"], parts["auxiliary"], parts["base"])
     if "one" not in parts or found is None:
         raise _BadEntry(node, "a verb is written {one: received, base: receive}")
     many, short = parts.get("many", found.many), parts.get("short", found.short)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from generation import english
 from generation.lexicon import Lexicon
 from generation.lexicon.annotations import (
+    ALSO,
     CONCEPTS,
     KEYS,
     OF_ALL,
@@ -17,7 +18,7 @@ from generation.lexicon.annotations import (
     UNITS,
     names_of,
 )
-from generation.lexicon.entries import Verb, read_verb
+from generation.lexicon.entries import KeyEntry, Verb, read_verb
 from generation.lexicon.review import SECTIONS, reasons
 from generation.lexicon.samples import Samples
 
@@ -65,22 +66,12 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
         for field, verb in (("forward", relation.forward), ("backward", relation.backward)):
             if verb:
                 yield field, _verb(verb)
+        for field in ("tail question", "head question", "keyword"):
+            if text := getattr(relation, field.replace(" ", "_")):
+                yield field, scalar(text)
         yield from _told(section, relation)
     elif section == KEYS:
-        key = lexicon.key(name).entry
-        yield "noun", scalar(key.noun)
-        if key.plural:
-            yield "plural", "true"
-        yield "comparison", _comparison(key.comparison)
-        if key.adjective:
-            yield "adjective", _comparison(key.adjective)
-        if key.counted:
-            yield "counted", scalar(key.counted)
-        if key.event:
-            yield "event", _verb(key.event)
-        if key.question:
-            yield "question", scalar(key.question)
-        yield from _told(section, key)
+        yield from _key(lexicon.key(name).entry)
     elif section == QUALIFIERS:
         qualifier = lexicon.qualifier(name).entry
         if qualifier.noun:
@@ -98,6 +89,27 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
         yield "noun", scalar(concept.noun)
         yield "nouns", scalar(concept.nouns)
         yield from _told(section, concept)
+    given = lexicon.annotations.of(section).get(name)
+    if given and given.also:
+        yield ALSO, f"[{', '.join(_further(fields) for fields in given.also)}]"
+
+
+def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
+    yield "noun", scalar(key.noun)
+    if key.plural:
+        yield "plural", "true"
+    yield "comparison", _comparison(key.comparison)
+    if key.adjective:
+        yield "adjective", _comparison(key.adjective)
+        yield "how", scalar(key.how or "none")
+    if key.counted:
+        yield "counted", scalar(key.counted)
+    if key.event:
+        yield "event", _verb(key.event)
+    for field in ("question", "keyword"):
+        if text := getattr(key, field):
+            yield field, scalar(text)
+    yield from _told(KEYS, key)
 
 
 def _told(section: str, entry: Any) -> Iterator[tuple[str, str]]:
@@ -111,12 +123,28 @@ def _told(section: str, entry: Any) -> Iterator[tuple[str, str]]:
             yield field, scalar(value)
 
 
-def _verb(verb: Verb) -> str:
+def _further(fields: Mapping[str, Any]) -> str:
+    """A further wording, with its fields in one line."""
+    parts = (f"{name.replace('_', ' ')}: {_value(value)}" for name, value in fields.items())
+    return f"{{{', '.join(parts)}}}"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Verb):
+        return _verb(value, flow=True)
+    if isinstance(value, tuple):
+        return _comparison(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return scalar(value or "none", flow=True)
+
+
+def _verb(verb: Verb, *, flow: bool = False) -> str:
     if read_verb(verb.one) == verb:
-        return scalar(verb.one)
+        return scalar(verb.one, flow=flow)
     parts = {"one": verb.one, "base": verb.base}
     if read_verb(verb.one, verb.base) != verb:
-        parts["many"] = verb.many
+        parts |= {"many": verb.many, "auxiliary": verb.auxiliary, "short": verb.short or "none"}
     return (
         "{" + ", ".join(f"{part}: {scalar(text, flow=True)}" for part, text in parts.items()) + "}"
     )

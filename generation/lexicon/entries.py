@@ -150,7 +150,7 @@ class UnitEntry:
 
 _BEING = {"is": "are", "are": "are", "was": "were", "were": "were"}
 # What cannot follow a noun where "that is" is left out: "the country (that is) part of X".
-_NOT_SHORT = ("a", "an", "the", "part", "home", "able")
+_NOT_SHORT = ("a", "an", "the", "part", "one", "home", "able")
 
 
 def read_verb(text: str, base: str = "") -> Verb | None:

@@ -385,17 +385,31 @@ def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
     """What a further wording begins with, before its fields are put into it.
 
     Its noun gives plural and article; what it has no words for is left empty, so that the main
-    wording or another one says it. A key is compared by the words of the main one.
+    wording or another one says it. A key is compared by the words of the main one, and what is true
+    of a name however it is said is as there.
     """
     noun = str(fields.get("noun", ""))
     if isinstance(main, RelationEntry):
-        return guess_relation("", noun) if noun else RelationEntry()
+        told = guess_relation("", noun) if noun else RelationEntry()
+        return replace(told, several=main.several, dates=main.dates, complete=main.complete)
     if isinstance(main, KeyEntry):
-        if not noun:
-            return KeyEntry("", "", main.plural, main.comparison)
-        return replace(guess_key("", noun), comparison=main.comparison)
+        key = guess_key("", noun) if noun else KeyEntry("", "", main.plural, main.comparison)
+        return replace(
+            key,
+            comparison=main.comparison,
+            dates=main.dates,
+            complete=main.complete,
+            identifies=main.identifies,
+        )
     if isinstance(main, QualifierEntry):
-        return guess_qualifier("", noun) if noun else QualifierEntry("", "", "")
+        if not noun:
+            return QualifierEntry("", "", "")
+        return replace(
+            guess_qualifier("", noun),
+            given=f"with the {noun}" if main.given == f"with the {main.noun}" else "",
+            question="",
+        )
     if isinstance(main, ConceptEntry):
-        return guess_concept("", noun)
+        concept = guess_concept("", noun)
+        return replace(main, noun=noun, nouns=concept.nouns, a=concept.a)
     return guess_unit("", str(fields["one"]))

@@ -132,7 +132,7 @@ class RelationWords(Words):
             if english.is_plural_name(tail):
                 return f"were {tail} {self._as_many()} {head}"
             return f"was {tail} {self._as_one()} {head}"
-        if verb.auxiliary == "does":
+        if verb.auxiliary not in ("is", "was", "did"):
             raise NoWords
         auxiliary = "was" if verb.auxiliary == "is" else verb.auxiliary
         return f"{auxiliary} {head} {put(verb.base, tail)}"
@@ -279,5 +279,5 @@ def _whether(verb: Verb | None, subject: str, object: str) -> str:
     if verb.auxiliary in ("is", "was") and english.is_plural_name(subject):
         auxiliary = {"is": "are", "was": "were"}[verb.auxiliary]
         return f"{auxiliary} {subject} {put(verb.many.partition(' ')[2], object)}"
-    auxiliary = "do" if verb.auxiliary == "does" and english.is_plural_name(subject) else ""
-    return f"{auxiliary or verb.auxiliary} {subject} {put(verb.base, object)}"
+    plural = {"does": "do", "has": "have"} if english.is_plural_name(subject) else {}
+    return f"{plural.get(verb.auxiliary, verb.auxiliary)} {subject} {put(verb.base, object)}"

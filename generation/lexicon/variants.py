@@ -41,12 +41,17 @@ def forms_of(kind: type[Words]) -> dict[str, int]:
 
     A form is a public method; one that Python keeps the name of for itself ends in "_".
     """
-    found = inspect.getmembers(kind, inspect.isfunction)
-    return {
-        name.removesuffix("_"): len(inspect.signature(method).parameters) - 1
-        for name, method in found
-        if name[0] != "_"
-    }
+    found = _FORMS.get(kind.__name__)
+    if found is None:
+        found = _FORMS[kind.__name__] = {
+            name.removesuffix("_"): len(inspect.signature(method).parameters) - 1
+            for name, method in inspect.getmembers(kind, inspect.isfunction)
+            if name[0] != "_"
+        }
+    return found
+
+
+_FORMS: dict[str, dict[str, int]] = {}  # by the name of the class
 
 
 def say(words: Words, form: str, *texts: str) -> str:
@@ -64,30 +69,26 @@ class Variants:
     comparison, are drawn together and have equally many variants.
     """
 
-    __slots__ = ("_forms", "_having", "subject", "words")
+    __slots__ = ("_having", "subject", "words")
 
     def __init__(self, subject: tuple[str, str], words: tuple[Words, ...]) -> None:
         self.subject, self.words = subject, words
-        self._forms: list[frozenset[str]] = []
         self._having: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def having(self, forms: tuple[str, ...]) -> tuple[int, ...]:
         """The places of those that have all of these forms."""
         found = self._having.get(forms)
         if found is None:
-            self._forms = self._forms or [_had(words) for words in self.words]
-            found = tuple(at for at, had in enumerate(self._forms) if had.issuperset(forms))
+            places = range(len(self.words))
+            found = tuple(at for at in places if all(_has(self.words[at], f) for f in forms))
             self._having[forms] = found
         return found
 
 
-def _had(words: Words) -> frozenset[str]:
-    """The forms that words have for plain names."""
-    found = []
-    for form, takes in forms_of(type(words)).items():
-        try:
-            say(words, form, *("X", "Y")[:takes])
-        except NoWords:
-            continue
-        found.append(form)
-    return frozenset(found)
+def _has(words: Words, form: str) -> bool:
+    """Whether words have a form for plain names."""
+    try:
+        say(words, form, *("X", "Y")[: forms_of(type(words))[form]])
+    except NoWords:
+        return False
+    return True

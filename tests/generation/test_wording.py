@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -412,35 +413,54 @@ def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
     if kind is Kind.NAME:
         yield text
     elif kind is Kind.CONCEPT:
-        concept = lexicon.concept(text)
-        yield from (concept.plain(), concept.many())
+        for concept in _entries(lexicon, lexicon.concept(text)):
+            yield from (concept.noun, concept.nouns)
     elif kind is Kind.RELATION:
-        entry = lexicon.relation(text, "forward").entry
-        yield from (entry.noun, entry.nouns)
-        for verb in (entry.forward, entry.backward):
-            yield from _of_verb(verb)
+        for entry in _entries(lexicon, lexicon.relation(text, "forward")):
+            yield from (entry.noun, entry.nouns, entry.keyword)
+            yield from _parts(entry.tail_question, entry.head_question)
+            for verb in (entry.forward, entry.backward):
+                yield from _of_verb(verb)
     elif kind is Kind.KEY:
-        key = lexicon.key(text).entry
-        yield from (key.noun, key.counted, *(key.adjective or ()))
-        yield from _of_verb(key.event)
-        yield from (part.strip() for part in key.question.split("{}"))
+        for key in _entries(lexicon, lexicon.key(text)):
+            yield from (key.noun, key.counted, key.keyword, *(key.adjective or ()))
+            yield from _of_verb(key.event)
+            yield from _parts(key.question)
     elif kind is Kind.QUALIFIER_KEY:
-        qualifier = lexicon.qualifier(text).entry
-        yield from (qualifier.noun, qualifier.given, qualifier.compared, qualifier.question)
+        for entry in _entries(lexicon, lexicon.qualifier(text)):
+            yield from (entry.noun, entry.given, entry.compared, entry.question)
         if text in ("point in time", "start time"):
             yield from ("when", " in ", " on ", "(in ", "(on ", "before", "after")
     elif kind in (Kind.QUANTITY, Kind.TIME):
         value = read_quantity(text) if kind is Kind.QUANTITY else read_time(text)
-        yield lexicon.value(value).plain()
+        yield from _values(lexicon, value)
     elif kind in (Kind.STRING, Kind.ANY_VALUE):
         yield text
         for read in (read_quantity, read_time):
             try:
-                yield lexicon.value(read(text)).plain()
+                yield from _values(lexicon, read(text))
             except ValueError:
                 continue
     else:
         yield " "  # an operator, direction or choice: said by the words around it
+
+
+def _entries(lexicon: Lexicon, words: Words) -> Iterator[Any]:
+    """The entries of all wordings of a name."""
+    variants = lexicon.variants(words)
+    for one in variants.words if variants else (words,):
+        yield one.entry  # type: ignore[attr-defined]
+
+
+def _values(lexicon: Lexicon, value: Value) -> Iterator[str]:
+    variants = lexicon.variants(lexicon.value(value))
+    for one in variants.words if variants else (lexicon.value(value),):
+        yield one.plain()
+
+
+def _parts(*questions: str) -> Iterator[str]:
+    for question in questions:
+        yield from (part.strip() for part in question.split("{}"))
 
 
 def _of_verb(verb: Verb | None) -> Iterator[str]:
