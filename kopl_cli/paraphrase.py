@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -12,15 +10,14 @@ from kopl_base.errors import KoplError, counted
 
 if TYPE_CHECKING:
     from generation.paraphrase.filters import Filters, Report
-    from generation.paraphrase.model import Model
 
-KEY = "KOPL_API_KEY"
 SET = "a question set in any form: JSON lines, KQA Pro's lists, CSV, Parquet, or a folder of them"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    from kopl_cli.common import positive, seconds
+    from kopl_cli.common import positive
+    from kopl_cli.models import add_model
 
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -67,68 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ask = _action(actions, "model", "ask a model for paraphrases, and keep what passes the filters")
     ask.add_argument("set", metavar="SET", help=SET)
     _add_output(ask)
-    which = ask.add_mutually_exclusive_group(required=True)
-    which.add_argument(
-        "--endpoint", metavar="URL", help="an address that speaks OpenAI's chat completions"
-    )
-    which.add_argument(
-        "--local", metavar="NAME", help="a model of Hugging Face: a folder or a name"
-    )
+    add_model(ask, asked="a question")
     ask.add_argument("--prompt", metavar="FILE", help="what the model is told (default: bundled)")
     ask.add_argument(
         "-n", "--n", type=positive, default=1, metavar="N", dest="count",
         help="replies for each question (default: 1)",
     )  # fmt: skip
-    ask.add_argument("-s", "--seed", type=int, default=0, metavar="S", help="default: 0")
-    ask.add_argument(
-        "--temperature",
-        type=_temperature,
-        default=0.8,
-        metavar="T",
-        help="default: 0.8; 0: no chance",
-    )
-    ask.add_argument("--resume", action="store_true", help="go on with a stopped run")
-    ask.add_argument(
-        "--keep-going", action="store_true", help="do not stop where a question gets no reply"
-    )
     _add_text_filters(ask, names="reject")
-    group = ask.add_argument_group("with --endpoint")
-    group.add_argument("--model", metavar="NAME", help="the model's name there")
-    group.add_argument(
-        "--key-from", default=KEY, metavar="VARIABLE",
-        help=f"the environment variable with the key (default: {KEY})",
-    )  # fmt: skip
-    group.add_argument(
-        "--concurrency", type=positive, default=4, metavar="N",
-        help="requests at a time (default: 4)",
-    )  # fmt: skip
-    group.add_argument(
-        "--timeout", type=seconds, default=60.0, metavar="S", help="for one try (default: 60)"
-    )
-    group.add_argument(
-        "--retries", type=int, default=5, metavar="N",
-        help="when it is busy or cannot be reached (default: 5)",
-    )  # fmt: skip
-    group.add_argument(
-        "--set", action="append", default=[], metavar="FIELD=JSON", dest="fields",
-        help="one more field of the request, as max_tokens=200; null leaves one out",
-    )  # fmt: skip
-    group = ask.add_argument_group("with --local")
-    group.add_argument("--batch", type=positive, default=8, metavar="N", help="default: 8")
-    group.add_argument(
-        "--length", type=positive, default=128, metavar="N", help="tokens of a reply (default: 128)"
-    )
-    group.add_argument(
-        "--device", metavar="NAME", help="default: cuda where there is one, else cpu"
-    )
     ask.set_defaults(handler=_model)
-
-
-def _temperature(text: str) -> float:
-    found = float(text)
-    if not 0 <= found < float("inf"):
-        raise argparse.ArgumentTypeError("a number of 0 or more was expected")
-    return found
 
 
 def _action(actions: Any, name: str, sentence: str) -> argparse.ArgumentParser:
@@ -226,6 +169,7 @@ def _import(arguments: argparse.Namespace) -> int:
 def _model(arguments: argparse.Namespace) -> int:
     from generation.paraphrase.model_run import ParaphrasePlan, run
     from generation.paraphrase.prompt import load_prompt
+    from kopl_cli.models import model_of
 
     plan = ParaphrasePlan(
         arguments.set,
@@ -236,43 +180,11 @@ def _model(arguments: argparse.Namespace) -> int:
         keep_going=arguments.keep_going,
     )
     report = run(
-        plan, _asked(arguments), arguments.output,
+        plan, model_of(arguments), arguments.output,
         resume=arguments.resume, rejected=arguments.rejected,
     )  # fmt: skip
     _tell(report)
     return 1 if report.failed else 0
-
-
-def _asked(arguments: argparse.Namespace) -> Model:
-    if arguments.local is not None:
-        if arguments.model is not None:
-            raise KoplError("--model names a model behind an --endpoint; --local NAME is enough")
-        from generation.paraphrase.local import LocalModel
-
-        return LocalModel(
-            arguments.local, temperature=arguments.temperature, length=arguments.length,
-            batch=arguments.batch, device=arguments.device,
-        )  # fmt: skip
-    if arguments.model is None:
-        raise KoplError("--endpoint needs --model NAME: which model is asked there?")
-    from generation.paraphrase.endpoint import ChatEndpoint
-
-    fields: dict[str, Any] = {"temperature": arguments.temperature}
-    for text in arguments.fields:
-        name, sign, value = text.partition("=")
-        try:
-            if not sign or not name:
-                raise ValueError
-            fields[name] = json.loads(value)
-        except ValueError:
-            raise KoplError(f"--set: write FIELD=JSON, as max_tokens=200, not {text!r}") from None
-        if name in ("model", "messages", "n", "stream"):
-            raise KoplError(f"--set: the field {name} is not yours to set")
-    return ChatEndpoint(
-        arguments.endpoint, arguments.model, key=os.environ.get(arguments.key_from),
-        key_from=arguments.key_from, fields=fields, timeout=arguments.timeout,
-        retries=arguments.retries, workers=arguments.concurrency,
-    )  # fmt: skip
 
 
 def _filters(arguments: argparse.Namespace, **more: Any) -> Filters:
