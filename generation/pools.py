@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from generation.lexicon import Direction
+from generation.lexicon import POINT_IN_TIME, Direction
 from kb import KnowledgeBase, Value
 from kb.arrays import EMPTY, Ids, Mask
 
@@ -94,7 +94,9 @@ class Pools:
         key, form = qualified
         keys, values = self.kb.qualifier_sets.columns()
         starts = np.asarray(self.kb.arrays["qualifier_starts"])
-        fits = np.ones(len(keys), bool) if key is None else keys == self.kb.key_number(key)
+        # Rules for any qualifier are not for the point in time, whose wording the fact decides.
+        number = self.kb.key_number(POINT_IN_TIME if key is None else key)
+        fits = keys != number if key is None else keys == number
         fits = fits & self.of_form[form][values]
         found = np.zeros(len(starts) - 1, bool)
         found[np.repeat(np.arange(len(found)), np.diff(starts))[fits]] = True
@@ -233,7 +235,7 @@ def capabilities(pools: Pools) -> npt.NDArray[np.int32]:
     found[tails] |= int(Capability.TAIL)
     for form, has in OF_VALUES.items():
         found[kb.literals.subject[pools.of_form[form][kb.literals.object]]] |= int(has)
-        sets = pools.sets_with((None, form))
+        sets = pools.sets_with((None, form)) | pools.sets_with((POINT_IN_TIME, form))
         found[kb.literals.subject[sets[kb.literals.qualifiers]]] |= int(OF_QUALIFIERS[form])
         of_fact = sets[kb.relational.qualifiers]
         found[heads[of_fact]] |= int(OF_QUALIFIERS[form])

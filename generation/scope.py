@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from generation.comparisons import Comparisons, constant_for
 from generation.derivation import Derivation
 from generation.grammar import Part, Pattern, Symbol, Variable
-from generation.lexicon import Direction, Lexicon, OperatorWords, ValueWords, Words
+from generation.lexicon import POINT_IN_TIME, Direction, Lexicon, OperatorWords, ValueWords, Words
 from generation.pools import (
     Form,
     NoDraw,
@@ -31,6 +31,8 @@ from kopl.program import Call
 ONE_OF = 0.25
 # How often only those facts describe of which the knowledge base has all.
 MOSTLY = 0.8
+# What dates mean where nothing is before or after them: the year of a figure, of a list.
+SPOT = ("estimate", "edition")
 
 Fact: TypeAlias = tuple[Literal["literal", "relational"], int]
 
@@ -247,6 +249,17 @@ class Source:
         found = self.pools.relations_with(qualified) if qualified else self.pools.relations
         return draw_from(self.random, found)
 
+    def relation_with(self, qualifier: str | None) -> int:
+        """The number of a relation for whose facts a qualifier may be asked.
+
+        Which edition of a list has a fact tells nothing of the fact.
+        """
+        found = self.pools.relations_with((qualifier, "any"))
+        if qualifier == POINT_IN_TIME:
+            words = (self.lexicon.relation(self.kb.relations[r], "forward") for r in found)
+            found = [r for r, one in zip(found, words, strict=True) if one.entry.dates != "edition"]
+        return draw_from(self.random, found)
+
     def literal(self, key: str | None, form: Form, goal: Goal, *, telling: bool = False) -> int:
         """A literal fact of a type: of the target if there is one, of the key if it is given.
 
@@ -273,16 +286,30 @@ class Source:
             raise NoDraw
         return self.kb.relational if fact[0] == "relational" else self.kb.literals, fact[1]
 
+    def dates(self, fact: Fact) -> str:
+        """What the dates of a fact mean."""
+        table, number = self.table(fact)
+        predicate = int(table.predicate[number])
+        if fact[0] == "relational":
+            return self.lexicon.relation(self.kb.relations[predicate], "forward").entry.dates
+        return self.lexicon.key(self.kb.keys[predicate]).entry.dates
+
+    def is_dated(self, fact: int) -> bool:
+        """Whether a literal fact is of one point in time."""
+        return bool(
+            self.pools.sets_with((POINT_IN_TIME, "time"))[self.kb.literals.qualifiers[fact]]
+        )
+
     def qualifier(self, fact: Fact | None, key: str | None, form: Form) -> tuple[str, Value]:
         """A qualifier of a fact: its key and value."""
         table, number = self.table(fact)
         fits = self.pools.of_form[form]
         pairs = [
-            (self.kb.keys[k], v)
+            (name, v)
             for k, v in self.kb.qualifier_sets.pairs(int(table.qualifiers[number]))
-            if fits[v]
+            if fits[v] and ((name := self.kb.keys[k]) == key or (not key and name != POINT_IN_TIME))
         ]
-        found, value = draw_from(self.random, [(k, v) for k, v in pairs if key in (None, k)])
+        found, value = draw_from(self.random, pairs)
         return found, self.kb.values[value]
 
     def comparison(
@@ -304,6 +331,8 @@ class Source:
         name = pattern.function.name
         given = scope.given(pattern.arguments[-1]) if not name.endswith("Str") else "="
         equal = verified or self.taste.exact(value)
+        if fact is not None and key == POINT_IN_TIME and self.dates(fact) in SPOT:
+            given = "="
         operator: Operator = given or self.comparisons.draw(name, equal)  # type: ignore[assignment]
         kind = "" if name.endswith("Str") else operator
         holds = not verified or self.comparisons.holds(name, kind)

@@ -17,6 +17,7 @@ import numpy as np
 
 from generation.grammar import EXISTS, ONE, Part, Pattern, Rule, Symbol, Variable
 from generation.lexicon import (
+    POINT_IN_TIME,
     ComparisonWords,
     ConceptWords,
     Direction,
@@ -309,6 +310,9 @@ def _filter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     (inside,) = pattern.inputs
     form = FORMS[pattern.function.name]
     fact = source.literal(scope.given(pattern.arguments[0]), form, goal, telling=True)
+    # A figure of one point in time tells nothing without it.
+    if not (goal.qualified and goal.qualified[0] == POINT_IN_TIME) and source.is_dated(fact):
+        raise NoDraw
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
     if is_everything(inside) and source.is_reluctant(target):
         raise NoDraw
@@ -493,7 +497,7 @@ def _query_relation_qualifier(
 ) -> DrawnPart:
     relation, qualifier = (scope.given(argument) for argument in pattern.arguments)
     asked: Qualified = (qualifier, "any")
-    number = source.relation(relation, asked)
+    number = source.relation(relation) if relation else source.relation_with(qualifier)
     if number < 0:
         raise NoDraw
     fact = draw_from(source.random, source.pools.relation_facts(number, asked))

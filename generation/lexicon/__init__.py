@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,12 +28,15 @@ from generation.lexicon.annotations import (
     read_annotations,
 )
 from generation.lexicon.entries import (
+    KeyEntry,
     RelationEntry,
     UnitEntry,
 )
 from generation.lexicon.guesses import (
+    POINT_IN_TIME,
     Entry,
     guess_concept,
+    guess_dates,
     guess_key,
     guess_qualifier,
     guess_relation,
@@ -57,6 +60,7 @@ from kb import KnowledgeBase, Quantity, Value
 from kopl_base.errors import ReadError
 
 __all__ = [
+    "POINT_IN_TIME",
     "WORDS",
     "Annotations",
     "ComparisonWords",
@@ -77,6 +81,8 @@ __all__ = [
     "read_annotations",
     "say",
 ]
+
+Dateable = TypeVar("Dateable", RelationEntry, KeyEntry)
 
 # What tells whether a person is a man or a woman, as an attribute or as a relation.
 _GENDER = ("sex or gender", "gender", "sex")
@@ -192,7 +198,7 @@ class Lexicon:
 
     def _made(self, kind: type[Words], text: str, second: str) -> Variants:
         if kind is RelationWords:
-            relation = self._entry(RELATIONS, text, guess_relation)
+            relation = self._dated(RELATIONS, self._entry(RELATIONS, text, guess_relation), text)
             several = relation.several
             if several is None:
                 several = self._has_several(text)
@@ -208,7 +214,7 @@ class Lexicon:
             words = [ComparisonWords(text, second, entry) for entry in entries]
             return Variants((KEYS, second), tuple(words))
         if kind is KeyWords:
-            key = self._entry(KEYS, text, guess_key)
+            key = self._dated(KEYS, self._entry(KEYS, text, guess_key), text)
             words = [KeyWords(text, e) for e in (key, *self._further(KEYS, text, key))]
             return Variants((KEYS, text), tuple(words))
         if kind is QualifierWords:
@@ -224,7 +230,17 @@ class Lexicon:
         """The entries of the further wordings of a name, whose main one is given."""
         given = self.annotations.of(section).get(name)
         for fields in given.also if given else ():
-            yield replace(variant(main, fields), **fields)
+            found = replace(variant(main, fields), **fields)
+            if isinstance(main, RelationEntry | KeyEntry):
+                found = replace(found, dates=main.dates)
+            yield found
+
+    def _dated(self, section: str, entry: Dateable, name: str) -> Dateable:
+        """The entry of a relation or key with what the dates of its facts mean."""
+        if entry.dates:
+            return entry
+        found = guess_dates(self.kb, name, relational=section == RELATIONS)
+        return replace(entry, dates=found) if found else entry
 
     def _quantities(self, value: Value) -> Variants | None:
         """The wordings of a quantity with a unit that has several."""

@@ -31,6 +31,18 @@ class Verb:
         """Whether it stands around its object."""
         return "{}" in self.one
 
+    @property
+    def past(self) -> Verb:
+        """The same of what is over: "was part of", "exported"."""
+        if self.auxiliary == "is":
+            many = f"were{self.many.removeprefix('are')}"
+            return Verb(f"was{self.one.removeprefix('is')}", many, "was", self.base)
+        if self.auxiliary != "does":
+            return self
+        lead, verb, rest = _parts(self.base)
+        said = f"{lead}{verbs.past(verb)} {rest}".strip()
+        return Verb(said, said, "did", self.base)
+
     def of_one(self, near: str) -> str:
         """The predicate of one, with its object."""
         return put(self.one, near)

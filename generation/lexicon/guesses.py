@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from generation import english, verbs
 from generation.lexicon.entries import (
     ConceptEntry,
@@ -23,6 +26,9 @@ from generation.lexicon.entries import (
     read_verb,
 )
 from generation.lexicon.phrases import Phrase, parse, predicate, readable
+from kb import KnowledgeBase
+
+POINT_IN_TIME = "point in time"
 
 Entry = TypeVar("Entry", RelationEntry, ConceptEntry, KeyEntry, QualifierEntry, UnitEntry)
 AnyEntry = TypeVar("AnyEntry")
@@ -413,3 +419,49 @@ def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
         concept = guess_concept("", noun)
         return replace(main, noun=noun, nouns=concept.nouns, a=concept.a)
     return guess_unit("", str(fields["one"]))
+
+
+# --- what dates mean -------------------------------------------------------------------------
+
+# Relations that tell what happened, so that their dates say when.
+_HAPPENED = re.compile(
+    r"\b(?:received|awarded|nominated|drafted|won|winner|discover\w*|invent\w*|founded|elected"
+    r"|event|transfer|signed)\b"
+)
+_LASTING = ("start time", "end time")
+
+
+def guess_dates(kb: KnowledgeBase, name: str, *, relational: bool) -> str:
+    """What the dates of a relation's or key's facts mean, told by the name and the facts.
+
+    A "state" has a beginning or an end. Numbers of which an entity has one at each time are an
+    "estimate", relations whose name tells what happened an "event". "" where it is not known, and
+    where no fact has a date.
+    """
+    table = kb.relational if relational else kb.literals
+    number = kb.relation_number(name) if relational else kb.key_number(name)
+    if number < 0:
+        return ""
+    facts = table.of_predicate(number)
+    keys, _ = kb.qualifier_sets.columns()
+    starts = np.asarray(kb.arrays["qualifier_starts"])
+
+    def having(*names: str) -> npt.NDArray[np.bool_]:
+        wanted = np.isin(keys, [kb.key_number(one) for one in names if kb.key_number(one) >= 0])
+        sets = np.zeros(len(starts) - 1, bool)
+        sets[np.repeat(np.arange(len(sets)), np.diff(starts))[wanted]] = True
+        return sets[table.qualifiers[facts]]
+
+    dated, lasting = having(POINT_IN_TIME), having(*_LASTING)
+    if not (dated | lasting).any():
+        return ""
+    if lasting.sum() >= dated.sum():
+        return "state"
+    if relational:
+        return "event" if _HAPPENED.search(name) else ""
+    values = kb.values
+    of_number = (table.object >= values.first_quantity) & (table.object < values.first_time)
+    facts = facts[dated]
+    places = np.stack((table.subject[facts], table.qualifiers[facts]))
+    alone = np.unique(places, axis=1).shape[1] == len(facts)
+    return "estimate" if alone and of_number[facts].all() else ""

@@ -8,13 +8,13 @@ from typing import Literal
 from generation import english
 from generation.lexicon.entries import RelationEntry, Verb, put
 from generation.lexicon.guesses import guess_relation
-from generation.lexicon.words import NoWords, Words, owned
+from generation.lexicon.words import Dated, NoWords, Words, owned
 
 Direction = Literal["forward", "backward"]
 
 
 @dataclass(frozen=True, slots=True)
-class RelationWords(Words):
+class RelationWords(Dated, Words):
     """A relation followed in one direction; the forms describe the far end, given the near one.
 
     ``several`` tells whether a head often has more than one tail ("an official language of").
@@ -88,6 +88,66 @@ class RelationWords(Words):
         if self.direction == "forward":
             return f"are {self._as_many()} {near}"
         return f"have {near} as {self._owned('their')}"
+
+    def then(self, near: str) -> str:
+        """As `that`, in the past: "that was represented in Norway"."""
+        verb, entry = self._verb, self.entry
+        if verb:
+            return f"that {verb.past.of_one(near)}"
+        if not entry.noun:
+            raise NoWords
+        if self.direction == "forward":
+            return f"that was {self._as_one()} {near}"
+        if self.several:
+            return f"whose {entry.nouns} included {near}"
+        return f"whose {entry.noun} was {near}"
+
+    def then_many(self, near: str) -> str:
+        """As `those`, in the past."""
+        if self._verb:
+            return f"that {self._verb.past.of_many(near)}"
+        if self.entry.noun and self.direction == "forward":
+            return f"that were {self._as_many()} {near}"
+        return self.then(near)
+
+    def had(self, near: str) -> str:
+        """As `has`, in the past: "was represented in Norway", "had Oslo as its capital"."""
+        forward = self.direction == "forward" and not self._verb
+        return self._had(near, f"was {self._as_one()}" if forward else "", "its")
+
+    def had_many(self, near: str) -> str:
+        """As `have`, in the past."""
+        if self._verb:
+            return self._verb.past.of_many(near)
+        forward = self.direction == "forward" and self.entry.noun
+        return self._had(near, f"were {self._as_many()}" if forward else "", "their")
+
+    def _had(self, near: str, was: str, whose: str) -> str:
+        if self._verb:
+            return self._verb.past.of_one(near)
+        if not self.entry.noun:
+            raise NoWords
+        if self.direction == "forward":
+            return f"{was} {near}"
+        return f"had {near} as {self._owned(whose)}"
+
+    def once(self, head: str, tail: str) -> str:
+        """As `fact`, in the past: "the capital of Norway was Bergen", "X exported Y"."""
+        entry, many = self.entry, english.is_plural_name(tail)
+        if entry.backward:
+            return f"{head} {entry.backward.past.of_one(tail)}"
+        if entry.forward:
+            verb = entry.forward.past
+            return f"{tail} {(verb.of_many if many else verb.of_one)(head)}"
+        if not entry.noun:
+            raise NoWords
+        if self.several:
+            return f"{tail} {f'were {self._as_many()}' if many else f'was {self._as_one()}'} {head}"
+        return f"the {entry.noun} {entry.of} {head} was {tail}"
+
+    @property
+    def _dates(self) -> str:
+        return self.entry.dates
 
     def does(self, near: str) -> str:
         """As `has`, or where the near end is the subject the question's word order."""

@@ -11,11 +11,14 @@ from dataclasses import dataclass, field
 
 from generation import english
 from generation.lexicon.entries import ConceptEntry, KeyEntry, QualifierEntry, Verb
-from generation.lexicon.guesses import guess_concept, guess_key, guess_qualifier
+from generation.lexicon.guesses import (
+    POINT_IN_TIME,
+    guess_concept,
+    guess_key,
+    guess_qualifier,
+)
 from kb import Date, Quantity, Value, Year
 from kb.values import NO_UNIT
-
-POINT_IN_TIME = "point in time"
 
 
 class NoWords(Exception):
@@ -91,8 +94,46 @@ class ConceptWords(Words):
         return self.entry.noun
 
 
+class Dated:
+    """The forms by what the dates of facts mean: each is nothing, for dates that mean it.
+
+    A wording that fits such dates alone has the form in it: "{key.timed}".
+    """
+
+    __slots__ = ()
+
+    @property
+    def _dates(self) -> str:
+        raise NotImplementedError
+
+    def timed(self) -> str:
+        """The fact happened at its date, or held, or is a figure of that time: "in 2015"."""
+        return self._meaning("event", "state", "estimate")
+
+    def happens(self) -> str:
+        """It happened at its date, or held: "when was that"."""
+        return self._meaning("event", "state")
+
+    def estimates(self) -> str:
+        """It is a figure of that time: "as of 2015"."""
+        return self._meaning("estimate")
+
+    def lists(self) -> str:
+        """A source had it in a list of that time: "according to the figures for 2015"."""
+        return self._meaning("edition")
+
+    def unclear(self) -> str:
+        """Nobody knows what the date says: "(dated 2015)"."""
+        return self._meaning("")
+
+    def _meaning(self, *kinds: str) -> str:
+        if self._dates not in kinds:
+            raise NoWords
+        return ""
+
+
 @dataclass(frozen=True, slots=True)
-class KeyWords(Words):
+class KeyWords(Dated, Words):
     """An attribute key."""
 
     entry: KeyEntry = field(default=None, repr=False)  # type: ignore[assignment]
@@ -157,6 +198,14 @@ class KeyWords(Words):
     def past(self) -> str:
         """The same in the past."""
         return "were" if self.entry.plural else "was"
+
+    def told(self) -> str:
+        """The same of one of several facts: past where they are of different times."""
+        return self.past() if self.entry.dates else self.verb()
+
+    @property
+    def _dates(self) -> str:
+        return self.entry.dates
 
     def unsaid(self) -> str:
         """Nothing, where an adjective says the key ("longer")."""
@@ -335,6 +384,12 @@ class OperatorWords(Words):
         if self.text == "=" and not isinstance(self.value, Year):
             return "of"
         return self.plain()
+
+    def equal(self) -> str:
+        """Nothing, for what is equal: "as of 2015"."""
+        if self.text != "=":
+            raise NoWords
+        return ""
 
     def time(self) -> str:
         """Behind what happened: "in", "on", "before", "after"."""

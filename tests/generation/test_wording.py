@@ -118,9 +118,15 @@ def qualified(
 
 CAVALIERS = "Cleveland Cavaliers"
 FOLLOWERS = "social media follower number"
-YEAR = "QFilterYear(F, point in time, $qvalue, $qop)"
 MORE = number(FOLLOWERS, "3000000", ">")
 E_D = "E", "D"
+
+
+def dated(op: str) -> Derivation:
+    """The same of one year, or of those before it."""
+    words = {**MORE.words, "qvalue": ValueWords("2021", Year(2021))}
+    program = "FilterNum(FindAll(), $key, $value, $op), point in time, $qvalue, $qop"
+    return node("B", f"QFilterYear({program})", qop=OperatorWords(op, Year(2021)), **words)
 
 
 def asks(
@@ -244,10 +250,17 @@ LOCATING: list[tuple[str, Derivation, str]] = [
      described("basketball team", MORE), ONE),
     ("the basketball team whose social media follower number is greater than 3,000,000"
      " (point in time is 2021)",
-     qualified("basketball team", MORE, YEAR, "", Year(2021), "="), ONE),
+     described("basketball team", dated("=")), ONE),
     ("the basketball team whose social media follower number is greater than 3,000,000"
      " (point in time is before 2021)",
-     qualified("basketball team", MORE, YEAR, "", Year(2021), "<"), ONE),
+     described("basketball team", dated("<")), ONE),
+    ("the basketball team that drafted LeBron James (point in time is 2003)",
+     node("D", "FilterConcept(Q, $concept)",
+          node("Q", "QFilterYear(Relate(N, $relation, $direction), point in time, $qvalue, $qop)",
+               node("N", "Find($name)", name=NameWords(JAMES)),
+               relation=relation("drafted by", "forward"),
+               qvalue=ValueWords("2003", Year(2003)), qop=OperatorWords("=", Year(2003))),
+          concept=ConceptWords("basketball team")), ONE),
     ("the basketball team that drafted LeBron James (start time is after 2003)",
      qualified("basketball team", drafted("forward", JAMES),
                "QFilterYear(F, $qkey, $qvalue, $qop)", "start time", Year(2003), ">"), ONE),
@@ -431,6 +444,7 @@ def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
             yield from (entry.noun, entry.given, entry.compared, entry.question)
         if text in ("point in time", "start time"):
             yield from ("when", " in ", " on ", "(in ", "(on ", "before", "after")
+            yield from (" as of ", "what year", "which year", "figures for", "dated", "what date")
     elif kind in (Kind.QUANTITY, Kind.TIME):
         value = read_quantity(text) if kind is Kind.QUANTITY else read_time(text)
         yield from _values(lexicon, value)
@@ -465,7 +479,7 @@ def _parts(*questions: str) -> Iterator[str]:
 
 def _of_verb(verb: Verb | None) -> Iterator[str]:
     if verb:
-        for form in (verb.one, verb.many, verb.base):
+        for form in (verb.one, verb.many, verb.base, verb.past.one, verb.past.many):
             yield max((part.strip() for part in form.split("{}")), key=len)
 
 
