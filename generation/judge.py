@@ -73,8 +73,13 @@ _COLLISION = re.compile(r"\b(in|on|of|to|at|by|with|from|for) \1\b")
 # "borders Chad, the one in Africa (with a length of 5 miles)": a bracket behind what
 # it does not belong to. Brackets with "the" tell names apart: they may stand there.
 _ASTRAY = re.compile(r", the one [^,()?]*\((?!the\b)")
+# "ethnic groups are there that are ethnic groups of Spain": a noun that its clause says again.
+_TWICE = re.compile(
+    r"\b(\w{4,}(?: \w+){0,2}) (?:are there )?(?:that|who) (?:is|are) (?:the |an? |one of the )?\1\b",
+    re.IGNORECASE,
+)
 # Two brackets in a row: it is not plain which fact the second one is about.
-_BAD = (_STUTTER, _ECHO, _COLLISION, _ASTRAY, re.compile(r"\) \("))
+_BAD = (_TWICE, _STUTTER, _ECHO, _COLLISION, _ASTRAY, re.compile(r"\) \("))
 
 
 # --- what was there before ---------------------------------------------------------------------

@@ -230,7 +230,7 @@ def _claimed_concept(source: Source, target: int) -> str:
     if not source.nothing:
         return draw_from(source.random, own)
     source.nothing = False
-    kind = draw_from(source.random, own)
+    kind = source.kb.name_of(draw_from(source.random, source.kb.concepts_of(target)))
     other = draw_from(source.random, source.kb.instances_of(kind).tolist())
     theirs = [concept for concept in source.pools.concepts_of(other) if concept not in own]
     return draw_from(source.random, theirs)
@@ -384,8 +384,8 @@ def _claimed_end(source: Source, part: DrawnPart) -> int:
         facts = table.of_predicate(int(table.predicate[number]))
         others = column[facts]
     else:
-        kind = draw_from(source.random, source.pools.concepts_of(part.target))
-        others = source.kb.instances_of(kind)
+        kind = draw_from(source.random, source.kb.concepts_of(part.target))
+        others = source.kb.instances_of(source.kb.name_of(kind))
     found = source.outcome(part.call)
     assert isinstance(found, Located)
     free: list[int] = np.setdiff1d(others, found.ids).tolist()
