@@ -61,7 +61,7 @@ ASKING_KEYS = frozenset(
 )
 LONGEST = 45  # words in a question
 LONGEST_LIST = 30  # answers to a question that asks for several
-LEAD = 2  # by how many questions of a rule "yes" may be ahead of "no", or behind
+LEAD = 1  # by how many questions of a rule "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
 _STUTTER = re.compile(r"\b(\w{3,}(?: \w+){0,4}?) (?:that )?(?:is|are) (?:the |an? )?\1\b")
 # The same with a name between: "has the natural resource tin as a natural resource".
@@ -75,7 +75,8 @@ _COLLISION = re.compile(r"\b(in|on|of|to|at|by|with|from|for) \1\b")
 _ASTRAY = re.compile(r", the one [^,()?]*\((?!the\b)")
 # "ethnic groups are there that are ethnic groups of Spain": a noun that its clause says again.
 _TWICE = re.compile(
-    r"\b(\w{4,}(?: \w+){0,2}) (?:are there )?(?:that|who) (?:is|are) (?:the |an? |one of the )?\1\b",
+    r"\b(\w{4,}(?: \w+){0,2}) (?:are there )?(?:that|who) (?:is|are)"
+    r" (?:the |an? |one of the )?\1\b",
     re.IGNORECASE,
 )
 # Two brackets in a row: it is not plain which fact the second one is about.
