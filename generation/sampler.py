@@ -95,6 +95,8 @@ class Sampler:
 
     def _expand(self, symbol: Symbol, scope: Scope, goal: Goal) -> DrawnPart:
         single = symbol.name in scope.single
+        if single and not goal.single:
+            goal = replace(goal, single=True)
         # The last part makes up for all calls that are missing: conditions stand in front, and what
         # goes on behind them.
         least = max(0, scope.least) if scope.open <= 1 else 0

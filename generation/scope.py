@@ -47,7 +47,7 @@ class Goal:
     something else tells them apart. ``several``: the result holds others too, as a further
     condition tells the target from them. ``claim``: the part says something of what is known
     already, as in "Is Oslo the capital of Norway?", so that no clause of it needs to narrow
-    anything.
+    anything. ``single``: the result shall hold nothing but the target.
     """
 
     target: int | None = None
@@ -57,6 +57,7 @@ class Goal:
     namesakes: bool = False
     several: bool = False
     claim: bool = False
+    single: bool = False
 
     def at(self, target: int | None, *, namesakes: bool = False, several: bool = False) -> Goal:
         """The same for another target and without asking for a type or qualifiers."""

@@ -45,6 +45,8 @@ from kopl.program import Call, post_order
 
 # Facts that are looked at to find one that tells its node from others.
 LOOKED_AT = 4
+# Second conditions that are drawn to find one which tells a node from all others.
+TRIED = 3
 
 _VAGUE = re.compile(r"\bthe one\b")
 
@@ -164,21 +166,29 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
         source.nothing = False
         unrelated = ConceptWords(_unrelated_concept(source, inner))
         return DrawnPart(scope.call(pattern, [inner.call], unrelated), inner.target, inner.fact)
-    call = _called(source, pattern, inner, given)
+    call = _called(source, pattern, inner, given, goal.single)
     scope.bind(argument, ConceptWords(call.arguments[0]))
     return DrawnPart(call, inner.target, inner.fact)
 
 
-def _called(source: Source, pattern: Pattern, inner: DrawnPart, given: str | None) -> Call:
+def _called(
+    source: Source, pattern: Pattern, inner: DrawnPart, given: str | None, single: bool
+) -> Call:
     """A part with the noun that its target is called by, or with the concept that is given.
 
     The plainest noun may stand where it changes nothing: "the country that has Oslo as its
-    capital". Any other one has to tell something: "the monarchy that ...".
+    capital". Any other one has to tell something: "the monarchy that ..."; where a ``single`` thing
+    is meant, the plainest that tells it from all others.
     """
     names, _ = source.taste.heads(inner.target)
     if given is not None:
         names = [given] if given in source.pools.concepts_of(inner.target) else []
     name = draw_from(source.random, names[:1])
+    if single and source.size(inner.call) > 1 and given is None:
+        for other in names:
+            call = Call(pattern.function, (inner.call,), (other,))
+            if source.size(call) == 1:
+                return call
     if given is None and (other := source.taste.head_of(source.random, inner.target)) != name:
         call = Call(pattern.function, (inner.call,), (other,))
         if source.size(call) < source.size(inner.call):
@@ -283,7 +293,7 @@ def _distinguishing_fact(
     table, links = source.kb.relational, source.pools.links
     assert goal.target is not None
     found: list[tuple[int, tuple[int, Direction, list[int]]]] = []
-    several = goal.several or source.random.random() < 0.5
+    several = goal.several or goal.single or source.random.random() < 0.5
     for _ in range(LOOKED_AT if several else 1):
         number, direction = draw_from(source.random, ways)
         facts = links(goal.target)[number, direction]
@@ -361,9 +371,13 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
         if source.size(call) == source.size(right.call):
             raise NoDraw
         return DrawnPart(call, left.target)
-    left = source.several(source.draw(first, scope, replace(goal, several=True)))
-    right = source.draw(second, scope, goal.at(left.target, several=True))
-    call = Call(pattern.function, (left.call, right.call))
+    left = source.several(source.draw(first, scope, replace(goal, several=True, single=False)))
+    beside = goal.at(left.target, several=True)
+    for _ in range(TRIED if goal.single else 1):
+        right = source.draw(second, scope, beside)
+        call = Call(pattern.function, (left.call, right.call))
+        if not goal.single or source.size(call) == 1:
+            break
     return DrawnPart(source.narrowing(call), left.target)
 
 

@@ -66,9 +66,13 @@ def node(
     return Derivation(rule, Call(f.FIND_ALL), dict(words), inside, 0, person)
 
 
-def name(text: str, person: bool = False) -> Derivation:
+def name(text: str, person: bool = False, left: str = "E") -> Derivation:
     found = node("N", "Find($name)", name=NameWords(text), person=person)
-    return node("E", "M", node("M", "N", found, person=person), person=person)
+    return node(left, "M", node("M", "N", found, person=person), person=person)
+
+
+def pair(text: str) -> Derivation:
+    return name(text, left="P")
 
 
 def condition(part: Derivation) -> Derivation:
@@ -187,7 +191,7 @@ TABLE: list[tuple[str, Derivation]] = [
           qvalue=ValueWords("census", "census"))),
     # Relation.
     ("What is the relation from LeBron James Jr. to LeBron James?",
-     asks("QueryRelation(E, E')", name(JUNIOR), name(JAMES))),
+     asks("QueryRelation(P, P')", pair(JUNIOR), pair(JAMES))),
     # SelectAmong, SelectBetween.
     ("Among basketball players, which one has the largest mass?",
      asks("SelectAmong(S, $key, $op)",
@@ -195,10 +199,10 @@ TABLE: list[tuple[str, Derivation]] = [
                               concept=ConceptWords("basketball player"))),
           key=KeyWords("mass"), op=ComparisonWords("largest", "mass"))),
     ("Which one has the larger mass, LeBron James Jr. or LeBron James?",
-     asks("SelectBetween(E, E', $key, $op)", name(JUNIOR), name(JAMES), key=KeyWords("mass"),
+     asks("SelectBetween(P, P', $key, $op)", pair(JUNIOR), pair(JAMES), key=KeyWords("mass"),
           op=ComparisonWords("greater", "mass"))),
     ("Which one has the smaller mass, LeBron James Jr. or LeBron James?",
-     asks("SelectBetween(E, E', $key, $op)", name(JUNIOR), name(JAMES), key=KeyWords("mass"),
+     asks("SelectBetween(P, P', $key, $op)", pair(JUNIOR), pair(JAMES), key=KeyWords("mass"),
           op=ComparisonWords("less", "mass"))),
     # Verify.
     ("For LeBron James Jr., is its height greater than 180 centimetres?",
@@ -222,13 +226,13 @@ TABLE: list[tuple[str, Derivation]] = [
     ("For Akron, its population is 199,110, what is the source?",
      literal_fact(name("Akron"), "population", Quantity(199110), "source")),
     ("LeBron James was drafted by Cleveland Cavaliers, what is the point in time?",
-     asks("QueryRelationQualifier(E, E', $relation, point in time)", name(JAMES), name(CAVALIERS),
+     asks("QueryRelationQualifier(P, P', $relation, point in time)", pair(JAMES), pair(CAVALIERS),
           relation=relation("drafted by", "forward"))),
     ("LeBron James was drafted by Cleveland Cavaliers, what is the start time?",
-     asks("QueryRelationQualifier(E, E', $relation, start time)", name(JAMES), name(CAVALIERS),
+     asks("QueryRelationQualifier(P, P', $relation, start time)", pair(JAMES), pair(CAVALIERS),
           relation=relation("drafted by", "forward"))),
     ("LeBron James was drafted by Cleveland Cavaliers, what is the draft pick?",
-     asks("QueryRelationQualifier(E, E', $relation, $qkey)", name(JAMES), name(CAVALIERS),
+     asks("QueryRelationQualifier(P, P', $relation, $qkey)", pair(JAMES), pair(CAVALIERS),
           relation=relation("drafted by", "forward"), qkey=QualifierWords("draft pick"))),
 ]  # fmt: skip
 
