@@ -452,8 +452,11 @@ class ComparisonWords(Words):
         return word if self.text in ("greater", "less") else f"the {word}"
 
     def bare(self) -> str:
-        """The same without "the", before a noun: "longest"."""
-        return self.alone().removeprefix("the ")
+        """The same without "the", before a noun: "longest", never "furthest north"."""
+        word = self.alone().removeprefix("the ")
+        if " " in word and not word.startswith(("more ", "most ", "less ", "least ")):
+            raise NoWords
+        return word
 
     def count(self) -> str:
         """Before what a number of the key counts: "more", "fewer"; "the most", "the fewest"."""
