@@ -219,6 +219,7 @@ class Maker:
         source = self._sampler.source
         random = source.random = Random(f"{seed}/{number}")
         comparisons = source.comparisons = Comparisons(random)
+        years = source.years = source.no_years()
         judge = Judge(self.kb, clauses=self.options.clauses, reasons=self.reasons)
         balance = Balance(
             self.grammar,
@@ -236,6 +237,7 @@ class Maker:
                 if example is not None:
                     balance.count(example.type or "", example.program, example.answer or "")
                     comparisons.count(example.program, example.answer or "")
+                    years.count(example.program, example.answer or "")
                     yield self._typed(example)
                     break
             else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from random import Random
 
 from generation.pools import NoDraw
@@ -76,6 +77,51 @@ class Comparisons:
         key = function, operator
         rate = (self._kept[key] + PRIOR * of_all) / (self._drawn[key] + PRIOR)
         return OPERATORS[operator] * min(MOST, usual / rate)
+
+
+# No year shall be that of more dates in a block than this share, or than twice its part of the
+# years that there are; so many dates are free at the beginning.
+OF_A_YEAR, FREE = 0.07, 25
+
+
+def years_in(texts: Iterable[str]) -> Iterator[int]:
+    """The years of those texts that are years or days."""
+    for text in texts:
+        if _TIME.fullmatch(text):
+            yield int(text[:4])
+
+
+_TIME = re.compile(r"[12]\d{3}(?:-\d\d-\d\d)?")
+
+
+def years_of(program: Call, answer: str) -> list[int]:
+    """The years that a question speaks of, in its conditions or as its answer."""
+    texts = [
+        text
+        for call in post_order(program)
+        for text, (_, kind) in zip(call.arguments, call.function.arguments, strict=True)
+        if kind in (Kind.TIME, Kind.ANY_VALUE)
+    ]
+    return list(years_in((*texts, answer)))
+
+
+class Years:
+    """Keeps count of the years of a block, so that it does not lean on one edition of a source.
+
+    ``different`` is how many years the qualifiers of the knowledge base have.
+    """
+
+    def __init__(self, different: int) -> None:
+        self._most = max(OF_A_YEAR, 2 / max(1, different))
+        self._of: Counter[int] = Counter()
+
+    def count(self, program: Call, answer: str) -> None:
+        """Take note of a question that is kept."""
+        self._of.update(years_of(program, answer))
+
+    def is_full(self, year: int) -> bool:
+        """Whether a year came as often as it may."""
+        return self._of[year] >= self._most * (self._of.total() + FREE)
 
 
 # --- constants, as round as people choose them -----------------------------------------------

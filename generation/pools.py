@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntFlag, auto
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from random import Random
 from typing import Literal, TypeAlias, TypeVar, get_args
 
@@ -20,6 +20,9 @@ Item = TypeVar("Item")
 Form = Literal["any", "string", "quantity", "time", "date"]
 # A qualifier that a fact must have: its key (None: any) and its type.
 Qualified: TypeAlias = tuple[str | None, Form]
+
+# Stands for the year of what has none.
+NO_YEAR = -(2**31)
 
 
 class NoDraw(Exception):
@@ -56,6 +59,7 @@ class Pools:
         self.keys = lru_cache(maxsize=None)(self._keys)
         self.key_facts = lru_cache(maxsize=None)(self._key_facts)
         self.qualifier_values = lru_cache(maxsize=None)(self._qualifier_values)
+        self.years_by = lru_cache(maxsize=None)(self._years_by)
         self.relation_facts = lru_cache(maxsize=None)(self._relation_facts)
         self.literals = lru_cache(maxsize=20_000)(self._literals)
         self.links = lru_cache(maxsize=20_000)(self._links)
@@ -131,6 +135,30 @@ class Pools:
         if qualified:
             facts = facts[self.sets_with(qualified)[table.qualifiers[facts]]]
         found: list[int] = facts[self._facts_of_form[form][facts]].tolist()
+        return found
+
+    @cached_property
+    def different_years(self) -> int:
+        """How many years there are among the values of qualifiers."""
+        _, values = self.kb.qualifier_sets.columns()
+        times = np.unique(values[self.of_form["time"][values]]).tolist()
+        return len({getattr(self.kb.values[value], "year", NO_YEAR) for value in times})
+
+    def _years_by(self, key: str) -> Ids | None:
+        """For each set of qualifiers the year that it has by a key; None where none has one.
+
+        NO_YEAR is that of a set without.
+        """
+        keys, values = self.kb.qualifier_sets.columns()
+        starts = np.asarray(self.kb.arrays["qualifier_starts"])
+        here = (keys == self.kb.key_number(key)) & self.of_form["time"][values]
+        if not here.any():
+            return None
+        different, at = np.unique(values[here], return_inverse=True)
+        times = (self.kb.values[int(value)] for value in different)
+        years = np.array([getattr(time, "year", NO_YEAR) for time in times], np.int32)
+        found = np.full(len(starts) - 1, NO_YEAR, np.int32)
+        found[np.repeat(np.arange(len(found)), np.diff(starts))[here]] = years[at]
         return found
 
     def _qualifier_values(self, key: int) -> list[int]:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Literal, TypeAlias
 
-from generation.comparisons import Comparisons, constant_for
+import numpy as np
+
+from generation.comparisons import Comparisons, Years, constant_for
 from generation.derivation import Derivation
 from generation.grammar import Part, Pattern, Symbol, Variable
 from generation.lexicon import POINT_IN_TIME, Direction, Lexicon, OperatorWords, ValueWords, Words
@@ -32,6 +34,8 @@ ONE_OF = 0.25
 # How often only those facts describe of which the knowledge base has all.
 MOSTLY = 0.8
 # What dates mean where nothing is before or after them: the year of a figure, of a list.
+# How often no fact is drawn where all of them are of years that came often.
+LEFT_ALONE = 0.9
 SPOT = ("estimate", "edition")
 
 Fact: TypeAlias = tuple[Literal["literal", "relational"], int]
@@ -163,10 +167,15 @@ class Source:
         self.pools = Pools(kb)
         self.taste = Taste(self.pools, lexicon)
         self.comparisons = Comparisons(random)
+        self.years = self.no_years()
         self.nothing = False
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
         self._luck: float | None = None
+
+    def no_years(self) -> Years:
+        """A count of years in which none came yet."""
+        return Years(self.pools.different_years)
 
     def forget(self) -> None:
         """Let go of what calls gave; to be called before each attempt."""
@@ -272,14 +281,35 @@ class Source:
             if number is None:
                 keys = pools.keys(form, qualified)
                 number = draw_from(self.random, self.taste.telling(keys) if telling else keys)
-            return draw_from(self.random, pools.key_facts(number, form, qualified))
+            facts = pools.key_facts(number, form, qualified)
+            return self.fact_of(self.kb.literals, facts, qualified)
         found = pools.literals(goal.target, form, qualified)
         groups = [
             facts
             for of, facts in found.items()
             if number == of or (number is None and (not telling or self.taste.identifies(of)))
         ]
-        return draw_from(self.random, draw_from(self.random, groups))
+        return self.fact_of(self.kb.literals, draw_from(self.random, groups), qualified)
+
+    def fact_of(self, table: FactTable, facts: list[int], qualified: Qualified | None) -> int:
+        """One of the facts, of whose qualifier something will be said.
+
+        Of dated ones first a year is drawn, then a fact of that year: a source that has most facts
+        in its last edition would else be asked for nothing but that. A year that came often is left
+        alone, mostly.
+        """
+        key = qualified[0] if qualified else None
+        years = self.pools.years_by(key) if key else None
+        if years is None or not facts:
+            return draw_from(self.random, facts)
+        found = years[table.qualifiers[facts]]
+        different: list[int] = np.unique(found).tolist()
+        free = [year for year in different if not self.years.is_full(year)]
+        if not free and self.random.random() < LEFT_ALONE:
+            raise NoDraw
+        year = draw_from(self.random, free or different)
+        places: list[int] = np.flatnonzero(found == year).tolist()
+        return facts[draw_from(self.random, places)]
 
     def table(self, fact: Fact | None) -> tuple[FactTable, int]:
         """The table of a fact, and its number there; raises NoDraw where there is none."""

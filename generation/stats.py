@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Any, NamedTuple
 
+from generation.comparisons import years_of
 from kopl.example import Example
 from kopl.program import post_order
 from kopl.traits import ASKING, LOCATING, SKILLS, asking, hops, locating, skills
@@ -63,6 +64,7 @@ class Figures(NamedTuple):
     skills: tuple[str, ...]
     answer: str | None
     first: str
+    years: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, example: Example) -> Figures:
@@ -79,6 +81,7 @@ class Figures(NamedTuple):
             skills(program),
             example.answer,
             words[0].lower().strip("\"'“”‘’,.:;!?") if words else "",
+            tuple(str(year) for year in years_of(program, example.answer or "")),
         )
 
 
@@ -103,6 +106,7 @@ class Statistics:
     skills: Counter[str] = field(default_factory=Counter)
     answers: Counter[str] = field(default_factory=Counter)
     first_words: Counter[str] = field(default_factory=Counter)
+    years: Counter[str] = field(default_factory=Counter)
     new_answers: int = 0
     unlisted: int = 0
 
@@ -127,6 +131,7 @@ class Statistics:
             else:
                 self.unlisted += 1
             self.new_answers += self.trained is not None and one.answer not in self.trained
+        self.years.update(one.years)
         known = one.first in self.first_words or len(self.first_words) < FIRST_WORDS
         self.first_words[one.first if known else OTHER] += 1
 
@@ -193,6 +198,7 @@ class Statistics:
             **{name: dict(sorted(counts.items())) for name, counts in histograms.items()},
             "top answers": _top(self.answers),
             "first words": _top(self.first_words),
+            "top years": _top(self.years),
         }
 
 
@@ -241,6 +247,10 @@ def short_rows(statistics: Statistics) -> list[tuple[str, ...]]:
     ):
         few = [f"{text} {statistics.share(count):.1%}" for text, count in _top(counts, FEW).items()]
         rows.append((title, ", ".join(few), ""))
+    if statistics.years:
+        whole = statistics.years.total()
+        few = [f"{text} {count / whole:.1%}" for text, count in _top(statistics.years, FEW).items()]
+        rows.append(("top years, of all dates", ", ".join(few), ""))
     return rows
 
 

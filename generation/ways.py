@@ -263,7 +263,7 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
             if toward in (None, d) and known in (None, r)
         ]
         number, direction, facts = _distinguishing_fact(source, goal, ways)
-    fact = draw_from(source.random, facts)
+    fact = source.fact_of(table, facts, goal.qualified)
     ends = int(table.subject[fact]), int(table.object[fact])
     near, far = ends if direction == "forward" else ends[::-1]
     if near == far or near in goal.path:
@@ -514,7 +514,8 @@ def _query_relation_qualifier(
     number = source.relation(relation) if relation else source.relation_with(qualifier)
     if number < 0:
         raise NoDraw
-    fact = draw_from(source.random, source.pools.relation_facts(number, asked))
+    facts = source.pools.relation_facts(number, asked)
+    fact = source.fact_of(source.kb.relational, facts, asked)
     key, answer = source.qualifier(("relational", fact), qualifier, "any")
     calls, head = _ends(source, pattern, scope, goal, fact)
     words = source.lexicon.relation(source.kb.relations[number], "forward")

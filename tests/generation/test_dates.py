@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
 
 from generation import generate
 from generation.blocks import Options
+from generation.comparisons import Years, years_of
 from generation.lexicon import Lexicon, NoWords, RelationWords, ValueWords, parse_annotations
 from generation.lexicon.entries import RelationEntry, read_verb
 from generation.lexicon.guesses import guess_dates
+from generation.scope import Goal, Source
 from generation.verbs import past
 from kb import Builder, KnowledgeBase, Quantity, Year
 from kb.values import read_quantity
 from kopl import functions as f
 from kopl.example import Example
 from kopl.program import post_order
+from kopl.text import read
 
 FILTERS = ("FilterStr", "FilterNum", "FilterYear", "FilterDate")
 
@@ -224,3 +228,43 @@ def test_figures_of_a_time_are_told_in_the_past(world: KnowledgeBase, made: list
             assert f" are {said}" not in example.question
             found += 1
     assert found > 50
+
+
+# --- years -----------------------------------------------------------------------------------
+
+
+def test_a_year_is_full_when_it_came_too_often() -> None:
+    years = Years(100)
+    program = read('QueryAttrUnderCondition(Find("2023"), "area", "point in time", "2023-05-06")')
+    assert not years.is_full(2023)
+    for _ in range(3):
+        years.count(program, "2019")
+    assert years.is_full(2023)  # names are no dates
+    assert not years.is_full(2020)
+    assert not Years(2).is_full(2023)
+
+
+def test_years_come_about_as_often_whatever_number_of_facts_they_have() -> None:
+    builder = Builder()
+    builder.add_concept("c", "club")
+    for n in range(300):
+        builder.add_entity(f"c{n}", f"Club {n}", ["c"])
+        at = {"point in time": Year(2023 if n >= 30 else 2000 + n % 3)}
+        builder.add_attribute(f"c{n}", "members", Quantity(n + 7), at)
+    kb = builder.build()
+    source = Source(kb, Random(1), Lexicon(kb), lambda *_: pytest.fail("nothing is drawn"))
+    goal = Goal(None, "any", ("point in time", "any"))
+    drawn = Counter(
+        str(source.qualifier(("literal", source.literal("members", "any", goal)),
+                             "point in time", "any")[1])
+        for _ in range(400)
+    )  # fmt: skip
+    assert set(drawn) == {"2000", "2001", "2002", "2023"}
+    assert max(drawn.values()) < 150
+
+
+def test_no_year_is_in_all_questions(made: list[Example]) -> None:
+    found = Counter(year for e in made for year in years_of(e.program, e.answer or ""))
+    ((_, most),) = found.most_common(1)
+    assert found.total() > 300
+    assert most < 0.11 * found.total(), found.most_common(5)
