@@ -14,32 +14,42 @@ from generation.english import word_set
 
 # Verbs that take an object and are regular but perhaps for a doubled last letter.
 _TRANSITIVE = """
-accompany accuse acquire adapt add address administer admit adopt advise affect afford aid allow
-announce appoint approve arrest assemble assign assist attach attack attend author award ban bear
-belong border broadcast bury call cancel capture carry catch cause celebrate chair challenge
-choose cite claim classify close coach code collect command commission compare compile complete
-compose conduct confer connect conquer consider consume contain control convict cover create
-credit criticize cross cure damage date declare decorate dedicate defeat define deliver depict
-deploy derive describe design designate destroy determine develop devise diagnose direct discover
-discuss dispute distribute divide donate draft drain draw drive dub earn edit educate elect
-eliminate employ enable encode end engrave enter equip establish evaluate exceed exclude execute
-exhibit expel export express feature feed finance find finish fly follow force form found fund
-generate give govern grant guard guide hate head help hire hold honour host identify illustrate
-import include indicate influence inhabit inherit inhibit initiate inspire install instruct intend
-introduce invade invent invest investigate join judge keep kill know launch lead leave lend
-license like limit link list locate lose love maintain make manage manufacture mark marry measure
-mention modify murder name narrate need nominate notify obtain occupy offer open operate oppose
-ordain order organize originate overlap overlook oversee own paint perform photograph place plan
-play portray possess practice practise precede predict prefer prepare prescribe present preserve
-prevent print process produce program prohibit promote propose protect prove provide publish
-pursue quote raise rank read recall receive recognize recommend record recruit refer regulate
-relate release remove rename render repair replace report represent require research restore
-reveal review rule satisfy schedule score sculpt seat see sell send separate serve set settle
-shape share show sign sing slay solve speak specialize specify spell sponsor staff start state
-stock store study submit succeed suggest supervise supply support surround symbolize take target
-teach tell test top track train transfer translate transmit transport treat trigger twin
-understand unite use value view visit voice wear wield win witness worship write orbit mentor rate
-coauthor enrol enroll ship supersede accept deny benefit house
+accept accommodate accompany accuse achieve acquire adapt add address adjoin administer admit
+adopt advise affect afford aid allege allow ally announce appeal appoint approve arrest assemble
+assign assist attach attack attend author award back ban bear belong benefit bind bless block bomb
+border brand brew broadcast bury call cancel capture carry catch cause celebrate chair challenge
+choose chronicle cite claim classify close coach coauthor code coin collect colonize command
+commemorate commission compare compile complete compose comprise concern conduct confer connect
+conquer conserve consider construct consume contain control convert convict cover create credit
+criticize cross cultivate curate cure damage date decide declare decorate dedicate defeat define
+delegate deliver deny depict deploy depose derive describe design designate destroy detect
+determine develop devise diagnose direct discover discuss dispute dissolve distribute divide
+dominate donate draft drain draw drive dub earn edit educate elect elevate eliminate embody employ
+enable encode encompass encounter end endorse engage engrave enrol enroll ensure enter entitle
+equip erect establish evaluate evolve examine excavate exceed exclude execute exhibit expand expel
+explore export express extract fabricate face feature feed film finance find finish fly follow
+force form found fund gain generate give govern grant guard guide harbor harvest hate head
+headline help hire hold honor honour host house hunt identify illustrate import include
+incorporate indicate induct influence inform inhabit inherit inhibit initiate inscribe inspect
+inspire install instruct integrate intend interpret interview introduce invade invent invest
+investigate irrigate isolate issue join judge keep kill know launch lead leave lend license like
+limit link list lobby locate lose love maintain make manage manipulate manufacture mark marry mean
+measure mention mentor merge mine moderate modify murder name narrate need negotiate nominate
+notice notify observe obtain occupy offend offer open operate oppose orbit ordain order organise
+organize originate overlap overlook oversee own paint patent penetrate perform perpetrate
+photograph place plan plant play populate portray possess power practice practise praise precede
+predict prefer prepare prescribe present preserve prevent print process produce program prohibit
+promote propose prosecute protect prove provide publish purchase pursue quote raise rank rate
+ratify reach read rebuild recall receive recognize recommend record recruit refer reform regulate
+reject relate release remove rename render rent repair repeal replace report represent require
+rescue research restore reveal review reward rule sack satirize satisfy schedule score sculpt seat
+secure see sell send separate serve set settle shape share shelter ship shoot show sign sing slay
+solicit solve span spark speak specialize specify spell sponsor spoof staff start state steer
+stock store strengthen structure study submit succeed sue suggest summarize supersede supervise
+supply support suppress surpass surround survey sustain swallow symbolize take target teach tell
+test top touch tour track trade train transfer transform translate transmit transport trap treat
+trigger twin undergo understand unite unveil uphold use utilize value veto view violate visit
+visualize voice warn wear weave weigh welcome wield win witness worship write
 """
 # Verbs that take none: what they name stands behind a preposition.
 _INTRANSITIVE = """
@@ -68,6 +78,8 @@ sit sat sat; slay slew slain; sleep slept slept; speak spoke spoken; spend spent
 stand stood stood; steal stole stolen; swim swam swum; take took taken; teach taught taught
 tell told told; think thought thought; throw threw thrown; understand understood understood
 wear wore worn; win won won; write wrote written; arise arose arisen; strike struck struck
+undergo underwent undergone; weave wove woven; shoot shot shot; uphold upheld upheld
+rebuild rebuilt rebuilt; bind bound bound
 """
 # Verbs of several syllables that double their last letter, and others that do not.
 _DOUBLED = word_set("""
@@ -96,7 +108,15 @@ quotes ranks reads records recruits refers releases repairs replies reports resu
 reviews rises rules runs sails scores seats sets shares shows signs sponsors stars states stays
 stocks stores studies supplies supports targets tests titles tracks trains transfers transports
 travels treats triggers uses values views visits voices votes walks winds wins witnesses works
-orbits rates houses benefits ships
+orbits rates houses benefits ships brews purchases rewards shoots surveys trades praises rents
+interviews faces spans harbors harvests swallows honors leases reforms repeals spoofs veto
+welcomes concerns appeals
+""")
+
+# ... and what is always one in a name.
+_ONLY_NOUNS = word_set("""
+films plants structures powers coins brands blocks bombs headlines sacks mines sparks traps tours
+issues notices patents textures surfaces
 """)
 
 
@@ -198,7 +218,7 @@ def _known() -> tuple[Forms, ...]:
 @cache
 def by_third() -> dict[str, Forms]:
     """The verbs that are listed, by their form in -s."""
-    return {verb.third: verb for verb in reversed(_known())}
+    return {verb.third: verb for verb in reversed(_known()) if verb.third not in _ONLY_NOUNS}
 
 
 @cache

@@ -12,6 +12,7 @@ from kopl_base.errors import WriteError, counted
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     from kopl_cli.common import add_kb
+    from kopl_cli.models import add_model
 
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
@@ -30,11 +31,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "file", nargs="?", metavar="FILE",
         help="a file of annotations (default: those bundled with 'world', else none)",
     )  # fmt: skip
+    suggest = action("suggest", "let a language model draft wordings, for review in the file")
+    suggest.add_argument(
+        "file", nargs="?", metavar="FILE",
+        help="a file of annotations: its entries without a todo stay as they are",
+    )  # fmt: skip
+    suggest.add_argument(
+        "-o", "--output", required=True, metavar="FILE", help="the YAML file with the wordings"
+    )
+    suggest.add_argument("--force", action="store_true", help="overwrite a file that is there")
+    suggest.add_argument(
+        "--doubtful", action="store_true", help="only for names that may read badly now"
+    )
+    add_model(suggest, asked="a name", length=256)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    return _init(arguments) if arguments.action == "init" else _check(arguments)
+    return {"init": _init, "check": _check, "suggest": _suggest}[arguments.action](arguments)
 
 
 def _init(arguments: argparse.Namespace) -> int:
@@ -78,3 +92,30 @@ def _check(arguments: argparse.Namespace) -> int:
             print(f"    {sentence}")
     print(f"kopl: {counted(len(known), 'name')} to look at", file=sys.stderr)
     return 1
+
+
+def _suggest(arguments: argparse.Namespace) -> int:
+    from generation.lexicon import read_annotations
+    from generation.lexicon.suggest import SuggestionPlan, suggest
+    from kopl_cli.common import open_kb, show_warnings
+    from kopl_cli.models import model_of
+
+    show_warnings()
+    output = arguments.output
+    if output == "-":
+        raise WriteError("--output names a file; nothing is written to standard output")
+    if not arguments.force and not arguments.resume and Path(output).exists():
+        raise WriteError(f"{output}: there is such a file; --force overwrites it")
+    given = read_annotations(arguments.file) if arguments.file is not None else None
+    plan = SuggestionPlan(
+        open_kb(arguments), given, arguments.seed,
+        doubtful=arguments.doubtful, keep_going=arguments.keep_going,
+    )  # fmt: skip
+    if not plan.names:
+        print("kopl: every name has words; nothing is asked", file=sys.stderr)
+        return 0
+    report = suggest(plan, model_of(arguments), output, resume=arguments.resume)
+    print(f"kopl: {report}", file=sys.stderr)
+    print(f"kopl: {output} written; look at each todo, then: kopl lexicon check"
+          f" {arguments.kb} {output}", file=sys.stderr)  # fmt: skip
+    return 1 if report.silent else 0

@@ -12,6 +12,7 @@ from generation.lexicon.annotations import (
     ALSO,
     CONCEPTS,
     KEYS,
+    NAMES,
     OF_ALL,
     QUALIFIERS,
     RELATIONS,
@@ -41,6 +42,11 @@ def draft(lexicon: Lexicon) -> Iterator[str]:
         for name in names:
             yield from _entry(lexicon, samples, section, name)
         yield "\n" if names else "  {}\n\n"
+    if names_of_entities := lexicon.annotations.of(NAMES):
+        yield f"{NAMES}:\n"
+        for name, given in names_of_entities.items():
+            the = str(bool(given.fields.get("the"))).lower()
+            yield f"  {scalar(name)}:\n    the: {the}\n"
 
 
 def _entry(lexicon: Lexicon, samples: Samples, section: str, name: str) -> Iterator[str]:
@@ -50,7 +56,8 @@ def _entry(lexicon: Lexicon, samples: Samples, section: str, name: str) -> Itera
     for field, text in _fields(lexicon, section, name):
         yield f"    {field}: {text}\n"
     given = lexicon.annotations.of(section).get(name)
-    if doubts := list(reasons(lexicon, section, name, given)):
+    doubts = [why.removeprefix("todo: ") for why in reasons(lexicon, section, name, given)]
+    if doubts:
         yield f"    todo: {scalar('; '.join(doubts))}\n"
 
 

@@ -39,6 +39,16 @@ class Samples:
             return [kb.name_of(int(node)) for node in found[len(found) // 2 :][:2]]
         return [value for value in (self._unit_values.get(name),) if value]
 
+    def ends(self, section: str, name: str) -> list[tuple[str, str]]:
+        """The ends of the same facts: head and tail, owner and value; else a name or value."""
+        if section == RELATIONS:
+            return self._pairs(name)
+        if section == KEYS:
+            return self._literals(name)
+        if section == QUALIFIERS:
+            return [(value, "") for _, value in self._qualified.get(name, [])]
+        return [(fact, "") for fact in self.facts(section, name)]
+
     def sentences(self, section: str, name: str) -> list[str]:
         """How the name is said of its sample facts, in the main forms."""
         return list(dict.fromkeys(self._sentences(section, name)))
