@@ -188,6 +188,11 @@ class Lexicon:
             return None
         return found if len(found.words) > 1 else None
 
+    def wordings(self, words: Words) -> tuple[Words, ...]:
+        """All that may be said for a word, the main wording first."""
+        found = self.variants(words)
+        return found.words if found else (self.dressed(words),)
+
     def _of(self, kind: type[Words], text: str, second: str = "") -> Variants:
         """The words of a class for a text, and the direction or key that belongs to it."""
         place = kind.__name__, text, second

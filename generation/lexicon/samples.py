@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 from generation import english
-from generation.lexicon import Lexicon
+from generation.lexicon import Lexicon, say
 from generation.lexicon.annotations import CONCEPTS, KEYS, QUALIFIERS, RELATIONS, UNITS
 from generation.lexicon.words import NoWords
 from kb import Quantity
@@ -50,7 +50,7 @@ class Samples:
         return [(fact, "") for fact in self.facts(section, name)]
 
     def sentences(self, section: str, name: str) -> list[str]:
-        """How the name is said of its sample facts, in the main forms."""
+        """How the name is said of its sample facts, in the main forms of all its wordings."""
         return list(dict.fromkeys(self._sentences(section, name)))
 
     def _sentences(self, section: str, name: str) -> Iterator[str]:
@@ -59,35 +59,55 @@ class Samples:
             for head, tail in self._pairs(name)[:1]:
                 yield from self._said(name, lexicon.name(head).plain(), lexicon.name(tail).plain())
         elif section == KEYS:
-            words, larger = lexicon.key(name), lexicon.comparison("greater", name)
             for owner, value in self._literals(name)[:1]:
-                yield f"the {words.plain()} of {lexicon.name(owner).plain()} {words.verb()} {value}"
-                with suppress(NoWords):
-                    yield f"{words.question(lexicon.name(owner).plain())}?"
-                yield f"which has the {larger.plain()} {words.plain()}"
+                yield from self._told(name, lexicon.name(owner).plain(), value)
         elif section == QUALIFIERS:
-            qualifier = lexicon.qualifier(name)
             for fact, value in self._qualified.get(name, [])[:1]:
-                yield f"{fact} ({qualifier.entry.given} {value}); {qualifier.question()}?"
+                for words in lexicon.wordings(lexicon.qualifier(name)):
+                    with suppress(NoWords):
+                        yield f"{fact} ({say(words, 'given')} {value})"
+                    with suppress(NoWords):
+                        yield f"{fact}; {say(words, 'question')}?"
         elif section == UNITS:
             unit = lexicon.unit(name)
             yield f"1 {unit.one}, 5 {unit.many}"
         elif section == CONCEPTS:
-            concept = lexicon.concept(name)
-            yield f"{concept.a()}, how many {concept.many()}"
+            for words in lexicon.wordings(lexicon.concept(name)):
+                yield f"{say(words, 'a')}, how many {say(words, 'many')}"
 
     def _said(self, relation: str, head: str, tail: str) -> Iterator[str]:
-        """A relation in both directions."""
-        forward = self._lexicon.relation(relation, "forward")
-        backward = self._lexicon.relation(relation, "backward")
-        with suppress(NoWords):
-            yield forward.fact(head, tail)
-        with suppress(NoWords):
-            yield f"the one {forward.that(head)}"
-        with suppress(NoWords):
-            yield f"the one {backward.that(tail)}"
-        with suppress(NoWords):
-            yield f"those {backward.those(tail)}"
+        """A relation in both directions, by all of its wordings."""
+        lexicon = self._lexicon
+        forward = lexicon.wordings(lexicon.relation(relation, "forward"))
+        backward = lexicon.wordings(lexicon.relation(relation, "backward"))
+        for one, other in zip(forward, backward, strict=True):
+            with suppress(NoWords):
+                yield say(one, "fact", head, tail)
+            with suppress(NoWords):
+                yield f"the one {say(one, 'that', head)}"
+            with suppress(NoWords):
+                yield f"the one {say(other, 'that', tail)}"
+            with suppress(NoWords):
+                yield f"those {say(other, 'those', tail)}"
+            with suppress(NoWords):
+                yield f"{say(one, 'asked', head)}?"
+            with suppress(NoWords):
+                yield f"{say(other, 'sought', tail)}?"
+
+    def _told(self, key: str, owner: str, value: str) -> Iterator[str]:
+        """A key of its owner, by all of its wordings."""
+        lexicon = self._lexicon
+        words = lexicon.wordings(lexicon.key(key))
+        comparisons = lexicon.wordings(lexicon.comparison("greater", key))
+        for one, larger in zip(words, comparisons, strict=True):
+            with suppress(NoWords):
+                yield f"the {say(one, '')} of {owner} {say(one, 'verb')} {value}"
+            with suppress(NoWords):
+                yield f"{say(one, 'question', owner)}?"
+            with suppress(NoWords):
+                yield f"which has the {say(larger, '')} {say(one, '')}"
+            with suppress(NoWords):
+                yield f"which is {say(larger, 'alone')}"
 
     def _pairs(self, relation: str) -> list[tuple[str, str]]:
         table, kb = self._kb.relational, self._kb

@@ -12,7 +12,6 @@ from generation.lexicon import (
     Direction,
     Lexicon,
     NoWords,
-    Words,
     parse_annotations,
     read_annotations,
 )
@@ -267,11 +266,6 @@ def test_review_of_annotations() -> None:
     assert not any(name == "plays" for name, _, _ in found)
 
 
-def _variants(lexicon: Lexicon, words: object) -> tuple[Words, ...]:
-    found = lexicon.variants(words) if isinstance(words, Words) else None
-    return found.words if found else ()
-
-
 @pytest.mark.parametrize("which", ["lands", "odd", "world"])
 def test_a_draft_says_what_would_be_said_without_it(
     which: str, request: pytest.FixtureRequest
@@ -284,7 +278,7 @@ def test_a_draft_says_what_would_be_said_without_it(
         for direction in ("forward", "backward"):
             ours, theirs = (x.relation(relation, direction) for x in (plain, drafted))  # type: ignore[arg-type]
             assert ours == theirs
-            assert _variants(plain, ours) == _variants(drafted, theirs)
+            assert plain.wordings(ours) == drafted.wordings(theirs)
     for section, one in (
         (KEYS, Lexicon.key), (QUALIFIERS, Lexicon.qualifier),
         (CONCEPTS, Lexicon.concept), (UNITS, Lexicon.unit),
@@ -292,7 +286,7 @@ def test_a_draft_says_what_would_be_said_without_it(
         for name in names_of(kb, section):
             ours, theirs = one(plain, name), one(drafted, name)  # type: ignore[operator]
             assert ours == theirs
-            assert _variants(plain, ours) == _variants(drafted, theirs)
+            assert plain.wordings(ours) == drafted.wordings(theirs)
     # Every doubt is marked, and nothing else.
     marked = {name for group in given.sections.values() for name, g in group.items() if g.todo}
     assert marked == {doubt.name for doubt in review(kb)}

@@ -101,11 +101,6 @@ def _check(text: str, *inside: str) -> None:
     assert not _BAD.search(bare), text
 
 
-def _of_each(lexicon: Lexicon, words: Words) -> tuple[Words, ...]:
-    variants = lexicon.variants(words)
-    return variants.words if variants else (words,)
-
-
 def _said(words: Words, pairs: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """What words say in each form that they have, of each pair of names; every text is checked."""
     for form, takes in forms_of(type(words)).items():
@@ -140,8 +135,8 @@ def test_relations_in_sentences(world: KnowledgeBase) -> None:
     for relation in world.relations:
         pairs = _three(lexicon, world.relational, world.relation_number(relation))
         turned = [(tail, head) for head, tail in pairs]
-        forward = _of_each(lexicon, lexicon.relation(relation, "forward"))
-        backward = _of_each(lexicon, lexicon.relation(relation, "backward"))
+        forward = lexicon.wordings(lexicon.relation(relation, "forward"))
+        backward = lexicon.wordings(lexicon.relation(relation, "backward"))
         # The forms with both ends take the head first, whatever the direction.
         said = [
             {*_said(one, pairs), *_said(other, turned)}
@@ -155,11 +150,11 @@ def test_keys_in_sentences(world: KnowledgeBase) -> None:
     lexicon = Lexicon(world)
     for key in world.attribute_keys:
         owners = _three(lexicon, world.literals, world.key_number(key))
-        main, *others = (set(_said(w, owners)) for w in _of_each(lexicon, lexicon.key(key)))
+        main, *others = (set(_said(w, owners)) for w in lexicon.wordings(lexicon.key(key)))
         for said in others:
             assert said - main, key
         for word in ("greater", "less", "largest", "smallest"):
-            for words in _of_each(lexicon, lexicon.comparison(word, key)):
+            for words in lexicon.wordings(lexicon.comparison(word, key)):
                 for form, text in _said(words, owners):
                     if form == "alone":
                         assert text.startswith("the ") == word.endswith("est"), text
@@ -170,7 +165,7 @@ def test_other_names_in_sentences(world: KnowledgeBase, section: str) -> None:
     lexicon = Lexicon(world)
     for name in names_of(world, section):
         words = lexicon.qualifier(name) if section == QUALIFIERS else lexicon.concept(name)
-        main, *others = (set(_said(w, [("X", "Y")])) for w in _of_each(lexicon, words))
+        main, *others = (set(_said(w, [("X", "Y")])) for w in lexicon.wordings(words))
         assert main, name
         for said in others:
             assert said - main, name
@@ -183,7 +178,7 @@ def test_no_article_before_a_plural(world: KnowledgeBase) -> None:
     }  # fmt: skip
     for section, make in makers.items():
         for name in names_of(world, section):
-            for words in _of_each(lexicon, make(name)):
+            for words in lexicon.wordings(make(name)):
                 entry = words.entry  # type: ignore[attr-defined]
                 plural = getattr(entry, "plural", False)
                 assert not (plural and entry.a.startswith(("a ", "an "))), entry.a
