@@ -184,14 +184,25 @@ def read_verb(text: str, base: str = "") -> Verb | None:
     if first in known:
         auxiliary, stem = known[first]
         base = base or f"{stem} {rest}".strip()
-        short = f"with {rest}" if first == "has" else ""
-        return Verb(text, base if auxiliary == "does" else text, auxiliary, base, short)
+        short = f"with {_of_nobody(rest)}" if first == "has" else ""
+        many = _of_several(base) if auxiliary == "does" else text
+        return Verb(text, many, auxiliary, base, short)
     if re.search(r"[^su]s$", first):
         base = base or f"{lead}{verbs.base_of(first)} {rest}".strip()
-        return Verb(text, base, "does", base)
+        return Verb(text, _of_several(base), "does", base)
     if not base and (known_past := verbs.by_past().get(first)):
         base = f"{lead}{known_past.base} {rest}".strip()
     return Verb(text, text, "did", base) if base else None
+
+
+def _of_several(predicate: str) -> str:
+    """What is said of several: "have {} among their members"."""
+    return re.sub(r"\bits\b", "their", predicate)
+
+
+def _of_nobody(predicate: str) -> str:
+    """The same where it may be one or several: "{} as capital", "{} among the members"."""
+    return re.sub(r"\bits\b", "the", re.sub(r"\bas its\b", "as", predicate))
 
 
 def _parts(text: str) -> tuple[str, str, str]:

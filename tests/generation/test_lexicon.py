@@ -40,6 +40,13 @@ from kopl_cli import main
         ("is a member of", "", "are members of", "is a member of"),
         ("was drafted by", "", "were drafted by", "was drafted by"),
         ("has lyrics by", "", "have lyrics by", "does have lyrics by"),
+        ("has its seat in", "", "have their seat in", "does have its seat in"),
+        (
+            "counts {} among its members",
+            "",
+            "count {} among their members",
+            "does count {} among its members",
+        ),
         ("received", "receive", "received", "did receive"),
     ],
 )
@@ -47,6 +54,17 @@ def test_verbs(one: str, base: str, many: str, asked: str) -> None:
     verb = read_verb(one, base)
     assert verb is not None
     assert (verb.one, verb.many, f"{verb.auxiliary} {verb.base}") == (one, many, asked)
+
+
+def test_what_stands_behind_a_noun() -> None:
+    texts = {
+        "was born in": "born in",
+        "is part of": "",
+        "has {} as its capital": "with {} as capital",
+        "has {} among its members": "with {} among the members",
+        "serves": "",
+    }
+    assert {text: verb.short for text in texts if (verb := read_verb(text))} == texts
 
 
 def test_a_past_form_needs_its_base() -> None:

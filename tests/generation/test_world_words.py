@@ -31,7 +31,7 @@ _SILENT = {
 # Formal terms and words that have no other: nobody calls a canton anything else.
 _ONE_WORDING = {
     "canton", "county", "department", "district", "governorate", "lake", "municipality", "ocean",
-    "parish", "prefecture", "province", "region", "republic", "river", "sea", "territory",
+    "parish", "person", "prefecture", "province", "region", "republic", "river", "sea", "territory",
 }  # fmt: skip
 
 
