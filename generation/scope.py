@@ -34,7 +34,7 @@ ONE_OF = 0.25
 # How often only those facts describe of which the knowledge base has all.
 MOSTLY = 0.8
 # What dates mean where nothing is before or after them: the year of a figure, of a list.
-# How often no fact is drawn where all of them are of years that came often.
+# How often no fact is drawn where its year came as often as it should.
 LEFT_ALONE = 0.9
 SPOT = ("estimate", "edition")
 
@@ -295,19 +295,19 @@ class Source:
         """One of the facts, of whose qualifier something will be said.
 
         Of dated ones first a year is drawn, then a fact of that year: a source that has most facts
-        in its last edition would else be asked for nothing but that. A year that came often is left
-        alone, mostly.
+        in its last edition would else be asked for nothing but that. The root of how many facts it
+        has is a year's weight, lest the few of a rare one come again and again. One that came often
+        is left alone, mostly.
         """
         key = qualified[0] if qualified else None
         years = self.pools.years_by(key) if key else None
         if years is None or not facts:
             return draw_from(self.random, facts)
         found = years[table.qualifiers[facts]]
-        different: list[int] = np.unique(found).tolist()
-        free = [year for year in different if not self.years.is_full(year)]
-        if not free and self.random.random() < LEFT_ALONE:
+        different, counts = np.unique(found, return_counts=True)
+        (year,) = self.random.choices(different.tolist(), np.sqrt(counts).tolist())
+        if self.years.is_full(year) and self.random.random() < LEFT_ALONE:
             raise NoDraw
-        year = draw_from(self.random, free or different)
         places: list[int] = np.flatnonzero(found == year).tolist()
         return facts[draw_from(self.random, places)]
 
