@@ -21,6 +21,7 @@ from generation.lexicon.annotations import (
     KEYS,
     QUALIFIERS,
     RELATIONS,
+    names_of,
     parse_annotations,
 )
 from generation.lexicon.draft import scalar
@@ -28,6 +29,7 @@ from generation.lexicon.entries import RelationEntry, Verb
 from generation.lexicon.guesses import variant
 from generation.lexicon.phrases import PREPOSITIONS
 from generation.lexicon.words import ConceptWords, KeyWords, QualifierWords, Words
+from kb import Quantity
 from kopl_base.errors import ReadError
 
 # The fields that may be proposed; the others follow from them or are true of the name itself.
@@ -76,30 +78,72 @@ def proposed(section: str, reply: str) -> Iterator[tuple[str, str]]:
             yield name, text
 
 
-def sift(
-    lexicon: Lexicon, section: str, name: str, facts: list[tuple[str, str]], reply: str
-) -> Kept:
-    """What is kept of a reply, by the facts that the name stands in (pairs of names, or none)."""
-    kept = Kept()
-    main = _entry(lexicon, section, name)
-    seen = _said(main)
-    for place, text in proposed(section, reply):
-        try:
-            if place not in PROPOSED[section]:
-                raise Poor("no field that can be proposed")
-            fields = _read(section, name, place, _tidy(place, text, facts))
-            entry = replace(variant(main, fields), **fields)
-            _right_end(main, fields)
-            said = _said(entry)
-            if not said - seen:
-                raise Poor("said already")
-            _sentences(lexicon, section, name, entry, facts)
-        except Poor as poor:
-            kept.reasons[str(poor)] += 1
-            continue
-        seen |= said
-        kept.wordings.append(fields)
-    return kept
+class Sieve:
+    """Sifts what is proposed for the names of a lexicon's knowledge base.
+
+    ``examples`` are replies that were shown to whoever proposes, by section and name: what repeats
+    one of another name is dropped.
+    """
+
+    def __init__(
+        self, lexicon: Lexicon, examples: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
+        self._lexicon = lexicon
+        self._taken: dict[str, Counter[str]] = {}
+        self._shown = {
+            section: (name, {(place, text.lower()) for place, text in proposed(section, reply)})
+            for section, (name, reply) in (examples or {}).items()
+        }
+
+    def sift(self, section: str, name: str, facts: list[tuple[str, str]], reply: str) -> Kept:
+        """What is kept of a reply, by the facts that the name stands in (its ends, or one)."""
+        kept = Kept()
+        main = _entry(self._lexicon, section, name)
+        seen = _said(main)
+        for place, text in proposed(section, reply):
+            try:
+                if place not in PROPOSED[section]:
+                    raise Poor("no field that can be proposed")
+                self._of_this_name(section, name, place, text)
+                fields = _read(section, name, place, _tidy(place, text, facts))
+                entry = replace(variant(main, fields), **fields)
+                _right_end(main, fields)
+                said = _said(entry) - seen
+                if not said:
+                    raise Poor("said already")
+                if place != "adjective" and said & self._of_others(section).keys():
+                    raise Poor("said of another name")
+                _sentences(self._lexicon, section, name, entry, facts)
+            except Poor as poor:
+                kept.reasons[str(poor)] += 1
+                continue
+            seen |= said
+            kept.wordings.append(fields)
+        return kept
+
+    def _of_this_name(self, section: str, name: str, place: str, text: str) -> None:
+        """Raise Poor for what repeats the example, and for adjectives of what is no number."""
+        shown = self._shown.get(section)
+        if shown and name != shown[0] and (place, text.lower()) in shown[1]:
+            raise Poor("said of the example")
+        if place == "adjective":
+            kb = self._lexicon.kb
+            facts = kb.literals.of_predicate(kb.key_number(name))
+            if not len(facts) or not isinstance(
+                kb.values[int(kb.literals.object[int(facts[0])])], Quantity
+            ):
+                raise Poor("an adjective of no number")
+
+    def _of_others(self, section: str) -> Counter[str]:
+        """What is said of the names of a section now; what was said of the own one counts, too."""
+        found = self._taken.get(section)
+        if found is None:
+            entries = (
+                _entry(self._lexicon, section, name) for name in names_of(self._lexicon.kb, section)
+            )
+            found = Counter(text for entry in entries for text in _said(entry))
+            self._taken[section] = found
+        return found
 
 
 def _entry(lexicon: Lexicon, section: str, name: str) -> Any:

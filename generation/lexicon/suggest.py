@@ -22,7 +22,7 @@ from typing import Any
 from generation.lexicon import Lexicon
 from generation.lexicon.annotations import CONCEPTS, RELATIONS, Annotations, Given, names_of
 from generation.lexicon.draft import draft
-from generation.lexicon.proposals import PROPOSED, sift
+from generation.lexicon.proposals import PROPOSED, Kept, Sieve
 from generation.lexicon.review import reasons
 from generation.lexicon.samples import Samples
 from generation.paraphrase.model import Model, Request
@@ -141,6 +141,8 @@ def suggest(
     job = ask_all(plan, model, Path(os.path.realpath(output)), resume=resume)
     report = Suggestions(names=len(plan.names))
     sections: dict[str, dict[str, Given]] = {}
+    found: dict[tuple[str, str], Kept] = {}
+    sieve = Sieve(plan.lexicon, _examples())
     for section, name in plan.names:
         reply = job.replies.get(plan.request(section, name).key)
         if reply is None:
@@ -148,7 +150,9 @@ def suggest(
             continue
         text = reply.text.rpartition("\n")[0] if reply.cut else reply.text  # its last line is half
         facts = plan.samples.ends(section, name)
-        kept = sift(plan.lexicon, section, name, facts, text)
+        found[section, name] = sieve.sift(section, name, facts, text)
+    _drop_shared(found)
+    for (section, name), kept in found.items():
         report.kept += len(kept.wordings)
         report.reasons += kept.reasons
         if kept.wordings:
@@ -156,11 +160,37 @@ def suggest(
             sections.setdefault(section, {})[name] = _given(
                 plan, section, name, kept.wordings, model.name
             )
-    found = Annotations(sections).over(plan.given)
+    given = Annotations(sections).over(plan.given)
     with writing(job.output) as file:
-        file.writelines(draft(Lexicon(plan.kb, found)))
+        file.writelines(draft(Lexicon(plan.kb, given)))
     job.settle()
     return report
+
+
+def _examples() -> dict[str, tuple[str, str]]:
+    """The name and the answer of the example of each section."""
+    told = _prompts()
+    return {
+        section: (told[section]["example"]["name"], told[section]["example"]["answer"])
+        for section in PROPOSED
+    }
+
+
+def _drop_shared(found: Mapping[tuple[str, str], Kept]) -> None:
+    """Drop wordings that the model has for several names of a section; adjectives may be shared."""
+
+    def shown(section: str, wording: Mapping[str, Any]) -> str:
+        return "" if "adjective" in wording else f"{section} {sorted(wording.items())}"
+
+    counts = Counter(
+        shown(section, wording) for (section, _), kept in found.items() for wording in kept.wordings
+    )
+    for (section, _), kept in found.items():
+        said = [(shown(section, wording), wording) for wording in kept.wordings]
+        left = [wording for text, wording in said if not text or counts[text] < 2]
+        if len(left) < len(kept.wordings):
+            kept.reasons["the same for several names"] += len(kept.wordings) - len(left)
+            kept.wordings[:] = left
 
 
 def _given(

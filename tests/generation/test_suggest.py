@@ -11,7 +11,7 @@ import pytest
 
 from generation.lexicon import Lexicon, parse_annotations, read_annotations
 from generation.lexicon.annotations import CONCEPTS, KEYS, NAMES, QUALIFIERS, RELATIONS
-from generation.lexicon.proposals import proposed, sift
+from generation.lexicon.proposals import Sieve, proposed
 from generation.lexicon.review import review
 from generation.lexicon.suggest import SuggestionPlan, suggest
 from generation.paraphrase.model import AskError
@@ -44,7 +44,8 @@ def play(body: dict[str, Any], _: int) -> Answer:
 
 def run(kb: KnowledgeBase, reply: str, section: str, name: str) -> tuple[list[Any], Counter[str]]:
     plan = SuggestionPlan(kb)
-    kept = sift(plan.lexicon, section, name, plan.samples.ends(section, name), reply)
+    sieve = Sieve(plan.lexicon, {KEYS: ("depth", "noun: bottom\nadjective: deep")})
+    kept = sieve.sift(section, name, plan.samples.ends(section, name), reply)
     return kept.wordings, kept.reasons
 
 
@@ -79,6 +80,10 @@ POOR = [
     (KEYS, "area", "question: how large is it", "no {} or several"),
     (QUALIFIERS, "title", "given: rank", "nothing that stands before a value"),
     (CONCEPTS, "city", "noun: is a town", "no noun"),
+    (CONCEPTS, "city", "noun: country", "said of another name"),
+    (KEYS, "area", "keyword: elevation", "said of another name"),
+    (KEYS, "area", "noun: bottom", "said of the example"),
+    (KEYS, "inception", "adjective: late", "an adjective of no number"),
 ]
 
 
@@ -185,6 +190,15 @@ def test_entries_that_were_looked_at_stay(
     assert re.fullmatch(r"suggested by my-model: look at every wording; look", area.todo)
     assert found.of(NAMES)["Dunmore"].fields == {"the": True}
     assert SuggestionPlan(lands, found).lexicon.name("Dunmore").plain() == "the Dunmore"
+
+
+def test_the_same_for_several_names(lands: KnowledgeBase, tmp_path: Path, server: Server) -> None:
+    server.play = lambda body, _: chat("noun: thing of note\nadjective: grand")
+    report = suggest(SuggestionPlan(lands), model(server), tmp_path / "words.yaml")
+    assert report.reasons["the same for several names"] > 10
+    found = read_annotations(tmp_path / "words.yaml")
+    assert found.of(KEYS)["area"].also[0]["how"] == "grand"
+    assert not any(given.also for given in found.of(RELATIONS).values())
 
 
 def test_a_stopped_run_goes_on(lands: KnowledgeBase, tmp_path: Path, server: Server) -> None:
