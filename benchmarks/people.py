@@ -4,6 +4,7 @@
     python benchmarks/people.py --run runs/default --part test     # scores only
     python benchmarks/people.py --run runs/default --failures      # every question not answered
     python benchmarks/people.py --check                            # programs against answers
+    python benchmarks/people.py --linking                          # names found in the questions
 
 The questions stand in benchmarks/people/*.jsonl, with programs, answers and categories; its
 README.md says who wrote them and how. A question is *right* when its denotation is that of one of
@@ -146,6 +147,42 @@ def check(kb: KnowledgeBase, asked: Iterable[Asked]) -> Iterator[str]:
                 yield f"{one.id}: {text}: finds nothing"
 
 
+def linked(kb: KnowledgeBase, asked: Iterable[Asked]) -> Iterator[tuple[Asked, str, bool, int]]:
+    """Each name in the first program of a question: whether linking finds it.
+
+    Found are the names that something said in the question may stand for, by a name or an alias;
+    how many of them there are comes last.
+    """
+    from kopl.functions import FIND
+    from kopl.program import post_order
+    from parsers.linking import Linker, Mentions
+    from parsers.tokens import Question
+
+    linker = Linker(kb)
+    mentions = Mentions([], linker)
+    for one in asked:
+        question = Question.of(one.question)
+        spans = mentions.of(question).names
+        found = {name for span in spans for name in linker.names.meant(question.span(*span))}
+        for text in one.programs[:1]:
+            names = (call.arguments[0] for call in post_order(read(text)) if call.function is FIND)
+            for name in dict.fromkeys(names):
+                yield one, name, name in found, len(found)
+
+
+def linking(kb: KnowledgeBase, asked: list[Asked], failures: bool) -> Iterator[str]:
+    """Lines of how many names are found."""
+    rows = list(linked(kb, asked))
+    found = sum(row[2] for row in rows)
+    spans = {row[0].id: row[3] for row in rows}
+    mean = sum(spans.values()) / len(spans) if spans else 0.0
+    share = 100 * found / len(rows) if rows else 0.0
+    yield f"{found} of {len(rows)} names are found ({share:.1f} %), among {mean:.1f} a question"
+    for one, name, is_found, _ in rows:
+        if failures and not is_found:
+            yield f"{name:<32}{one.question}"
+
+
 @dataclass(frozen=True)
 class Outcome:
     """What a parser said to one question."""
@@ -218,11 +255,12 @@ def main() -> int:
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
     parser.add_argument("--failures", action="store_true", help="list them (not of the test part)")
     parser.add_argument("--check", action="store_true", help="run the programs, ask nothing")
+    parser.add_argument("--linking", action="store_true", help="count the names found, ask nothing")
     arguments = parser.parse_args()
     if arguments.failures and arguments.part == "test":
         parser.error("the test part is looked at for scores only")
-    if not arguments.check and not arguments.run:
-        parser.error("--run or --check is needed")
+    if not arguments.check and not arguments.linking and not arguments.run:
+        parser.error("--run, --linking or --check is needed")
     kb = knowledge_base(arguments.set)
     every = list(questions(FOLDER / f"{arguments.set}.jsonl"))
     if arguments.check:
@@ -230,6 +268,9 @@ def main() -> int:
         print("\n".join([*faults, f"{len(every)} questions, {len(faults)} faults"]))
         return 1 if faults else 0
     asked = [one for one in every if one.part == arguments.part]
+    if arguments.linking:
+        print("\n".join(linking(kb, asked, arguments.failures)))
+        return 0
     found = outcomes(arguments.run, kb, asked, arguments.new_kb)
     print(f"{arguments.set}, {arguments.part}: {arguments.run}")
     print("\n".join(table(found)))

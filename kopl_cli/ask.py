@@ -15,6 +15,7 @@ from kopl_base.packages import needs
 from kopl_cli.common import positive
 
 if TYPE_CHECKING:
+    from kb import KnowledgeBase
     from parsers.parser import Answer, Parser
 
 # What modules of this package import at their top.
@@ -67,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     answers = _asked(parser, arguments.question, arguments)
     for number, answer in enumerate(answers):
         if arguments.json:
-            print(json.dumps(_json(answer, arguments.question), ensure_ascii=False))
+            shown = _json(answer, arguments.question, parser.kb)
+            print(json.dumps(shown, ensure_ascii=False))
             continue
         if number:
             print()
@@ -75,7 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
     if answers and not arguments.json and answers[0].program is not None:
         from parsers.linking import unsaid
 
-        for name in unsaid(answers[0].program, arguments.question):
+        for name in unsaid(answers[0].program, arguments.question, parser.kb):
             print(
                 f"kopl: the question does not say {name!r}; it may be what is meant, or only the"
                 " nearest name that there is",
@@ -119,7 +121,7 @@ def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
                 bar.advance(1)
                 continue
             if arguments.json:
-                found = [_json(answer, question) for answer in answers]
+                found = [_json(answer, question, parser.kb) for answer in answers]
                 line = {**named, **found[0]} | ({"more": found[1:]} if len(found) > 1 else {})
                 print(json.dumps(line, ensure_ascii=False), flush=True)
             else:
@@ -185,7 +187,7 @@ def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     return ""
 
 
-def _json(answer: Answer, question: str) -> dict[str, Any]:
+def _json(answer: Answer, question: str, kb: KnowledgeBase) -> dict[str, Any]:
     from kopl_cli.run import error_json
     from parsers.linking import unsaid
 
@@ -195,7 +197,7 @@ def _json(answer: Answer, question: str) -> dict[str, Any]:
         "confidence": round(answer.confidence, 6),
         "calibrated": answer.is_calibrated,
         "probability": round(answer.probability, 6),
-        "unsaid": [] if answer.program is None else unsaid(answer.program, question),
+        "unsaid": [] if answer.program is None else unsaid(answer.program, question, kb),
     }
     if answer.result is None:
         assert answer.error is not None

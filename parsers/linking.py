@@ -1,9 +1,5 @@
 """From what a question calls a thing to the thing's name: exact, folded, nearest.
 
-*Folded* leaves out what people write differently: case, accents, punctuation and blanks, an article
-at the beginning, a possessive at the end, ``http://www.`` before an address. *Nearest* is by
-similarity of spelling (rapidfuzz's ratio, words in order or sorted), from 0 to 100.
-
 A name is always taken for one that there is. Of a string, a folded or near value is taken only
 where digits and signs are the same ("A+" is not "A-"), a near one only where it is so word by word.
 
@@ -12,15 +8,12 @@ where digits and signs are the same ("A+" is not "A-"), a near one only where it
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from rapidfuzz import fuzz, process
 
 from kb import KnowledgeBase
 from kb.schema import Key, Schema
@@ -28,198 +21,28 @@ from kopl.automaton import ITEMS, KEYS, Automaton, type_of_key
 from kopl.functions import FIND, FUNCTIONS, Function
 from kopl.program import Call, post_order
 from kopl.types import Kind
+from parsers.names import NodeNames
+from parsers.spelling import Index, alike_by_words, figures, foldings, letters
 from parsers.tokens import Question
 
 # How similar a value must be to one of the knowledge base to be taken for it; a name is taken for
 # the nearest one whatever it is, as programs can name nothing else.
 NEAR_VALUE = 88
-# How similar each word must be to the one at its place; no other beginning is a slip of the pen.
-NEAR_WORD = 75
-# Sorting the words costs a little: "X of Y" is more often X of Y than Y of X.
-SORTED = 0.97
-
-_ADDRESS = re.compile(r"^https?://(?:www\.)?|^www\.|(?<!/)/+$")
-# An address, and the part of it that people write.
-_SITE = re.compile(r"(?:https?://)?(?:www\.)?([^\s/]+\.[^\W\d_]{2,}(?:[:/]\S*)?)", re.IGNORECASE)
-# Numbers with what stands directly before and between their digits.
-_NUMBERS = re.compile(r"[^\w\s]?\d+(?:[\W_]+\d+)*")
-_ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
-_WORDS = re.compile(r"[\s‐-―−-]+")
-_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
-_AROUND = re.compile(r"^the\s+|['’]s?$", re.IGNORECASE)
 
 
-@lru_cache(maxsize=200_000)
-def letters(text: str) -> str:
-    """The letters and digits of a text without case and accents; "" where it has none.
+def unsaid(program: Call, question: str, kb: KnowledgeBase) -> list[str]:
+    """The names in a program that a question does not hold, in order.
 
-    >>> [letters(text) for text in ("São Tomé", "F. C. Dallas", "!")]
-    ['saotome', 'fcdallas', '']
+    Not even up to folding, nor by an alias of what they name.
     """
-    spelt = unicodedata.normalize("NFKD", text).casefold()
-    return "".join(letter for letter in spelt if letter.isalnum())
-
-
-def foldings(text: str) -> tuple[str, str]:
-    """The letters of a text, and those that stay without article, possessive and ``http://www.``.
-
-    >>> foldings("The Netherlands'"), foldings("http://www.nba.com/suns/")
-    (('thenetherlands', 'netherlands'), ('httpwwwnbacomsuns', 'nbacomsuns'))
-    """
-    bare = _ADDRESS.sub("", _ADDRESS.sub("", text.strip()))
-    bare = _AROUND.sub("", _AROUND.sub("", bare))
-    return letters(text), letters(bare)
-
-
-@lru_cache(maxsize=200_000)
-def written(text: str) -> str:
-    """A text without case, accents, double blanks, and what surrounds an address.
-
-    >>> written("São  TOMÉ"), written("http://www.nba.com/suns/"), written("A+")
-    ('sao tome', 'nba.com/suns', 'a+')
-    """
-    text = " ".join(text.split())
-    if match := _SITE.fullmatch(text):
-        text = match[1].rstrip("/")
-    spelt = unicodedata.normalize("NFD", text).casefold()
-    return "".join(letter for letter in spelt if not _is_accent(letter))
-
-
-@lru_cache(maxsize=200_000)
-def figures(text: str) -> tuple[str, ...]:
-    """What must not differ in two wordings of one string: its numbers and its signs, in order.
-
-    >>> figures("7440-40-6"), figures("at -5"), figures("C++"), figures("Saint-Denis, 2 m²")
-    (('7440-40-6',), ('-5', '-'), ('+', '+'), ('2', '²'))
-    """
-    text = " ".join(text.translate(_DASHES).split())
-    signs = (letter for at, letter in enumerate(text) if _is_sign(text, at))
-    return (*_NUMBERS.findall(text), *signs)
-
-
-def _is_accent(letter: str) -> bool:
-    return "\u0300" <= letter <= "\u036f"
-
-
-def _is_sign(text: str, at: int) -> bool:
-    """Whether a letter is one that folding leaves out or changes, though it makes a difference."""
-    letter = text[at]
-    if letter == "-":  # not within a word
-        return not (text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum())
-    if letter.isascii():
-        return letter in "+#%*<=>~$"
-    category = unicodedata.category(letter)
-    # Numbers such as "½" and "²", symbols, vowels that are written as marks.
-    return category in ("No", "Nl", "Sm", "Sc", "So") or (
-        category[0] == "M" and not _is_accent(letter)
-    )
-
-
-def alike_by_words(one: str, other: str) -> bool:
-    """Whether the words of two texts correspond one by one, but for slips of the pen.
-
-    >>> alike_by_words("Peace and Justic", "Peace and Justice"), alike_by_words("IV", "V")
-    (True, False)
-    """
-    words, others = ([*filter(None, map(letters, _WORDS.split(text)))] for text in (one, other))
-    return len(words) == len(others) and all(map(_is_near, words, others))
-
-
-def _is_near(word: str, other: str) -> bool:
-    if word == other:
-        return True
-    if _ROMAN.fullmatch(word) or _ROMAN.fullmatch(other):
-        return False
-    return word[0] == other[0] and fuzz.ratio(word, other) >= NEAR_WORD
-
-
-class Index:
-    """Texts to be found by what is written for them."""
-
-    def __init__(self, texts: Iterable[str]) -> None:
-        self.texts = sorted(set(texts))
-        self._exact = frozenset(self.texts)
-        # By their letters, with an article at their beginning or without.
-        self.spelt: dict[str, list[str]] = {}
-        for text in self.texts:
-            for key in dict.fromkeys(foldings(text)):
-                if key:
-                    self.spelt.setdefault(key, []).append(text)
-        self._nearest: dict[str, tuple[str, float]] = {}
-
-    def __len__(self) -> int:
-        return len(self.texts)
-
-    def folded(self, text: str) -> str | None:
-        """The text that is written so up to folding, of several the most similar one."""
-        if text in self._exact:
-            return text
-        for key in foldings(text):
-            if found := self.spelt.get(key):
-                return max(found, key=lambda name: fuzz.ratio(text, name))
-        return None
-
-    def same(self, text: str, *, fold: bool = True) -> str | None:
-        """The text that is written so with the same `figures`, of several the most similar one.
-
-        Not ``fold``: punctuation, articles and possessives must be the same, too.
-        """
-        if text in self._exact:
-            return text
-        found = self._written.get(written(text), [])
-        if fold and not found:
-            spelt = (self.spelt.get(key, []) for key in foldings(text) if key)
-            same = ([t for t in texts if figures(t) == figures(text)] for texts in spelt)
-            found = next(filter(None, same), [])
-        return max(found, key=lambda name: fuzz.ratio(text, name)) if found else None
-
-    @cached_property
-    def _written(self) -> dict[str, list[str]]:
-        found: dict[str, list[str]] = {}
-        for text in self.texts:
-            found.setdefault(written(text), []).append(text)
-        return found
-
-    def nearest(self, text: str) -> tuple[str, float]:
-        """The most similar text and its similarity, from 0 to 100; there must be a text."""
-        if text not in self._nearest:
-            if (found := self.folded(text)) is not None:
-                self._nearest[text] = found, 100.0
-            else:
-                self._nearest[text] = self._most_similar(text)
-        return self._nearest[text]
-
-    def _most_similar(self, text: str) -> tuple[str, float]:
-        wanted, best, most = _plain(text), self.texts[0], -1.0
-        for scorer, weight in ((fuzz.ratio, 1.0), (fuzz.token_sort_ratio, SORTED)):
-            hit = process.extractOne(
-                wanted, self._plain, scorer=scorer, score_cutoff=min(100.0, max(0.0, most / weight))
-            )
-            if hit is not None and hit[1] * weight > most:
-                best, most = self.texts[hit[2]], hit[1] * weight
-        return best, most
-
-    @cached_property
-    def _plain(self) -> list[str]:
-        return [_plain(text) for text in self.texts]
-
-
-def similarity(one: str, other: str) -> float:
-    """How similar two texts are, from 0 to 100, as `Index.nearest` measures it."""
-    one, other = _plain(one), _plain(other)
-    return max(fuzz.ratio(one, other), SORTED * fuzz.token_sort_ratio(one, other))
-
-
-@lru_cache(maxsize=100_000)
-def _plain(text: str) -> str:
-    return " ".join(_ADDRESS.sub("", text).casefold().split())
-
-
-def unsaid(program: Call, question: str) -> list[str]:
-    """The names in a program that a question does not hold, not even up to folding, in order."""
     said = letters(question)
     names = (call.arguments[0] for call in post_order(program) if call.function is FIND)
-    return [name for name in dict.fromkeys(names) if not any(key in said for key in foldings(name))]
+    found = []
+    for name in dict.fromkeys(names):
+        aliases = (alias for node in kb.named(name).tolist() for alias in kb.aliases_of(node))
+        if not any(key and key in said for text in (name, *aliases) for key in foldings(text)):
+            found.append(name)
+    return found
 
 
 class Linker:
@@ -231,9 +54,9 @@ class Linker:
         self._feasible: dict[Function, bool] = {}
 
     @cached_property
-    def names(self) -> Index:
-        """The names of all entities and concepts, as an argument reads them."""
-        return Index(self.schema.nodes)
+    def names(self) -> NodeNames:
+        """The names of all entities and concepts, as an argument reads them, with aliases."""
+        return NodeNames(self.kb, self.schema.nodes)
 
     def strings(self, key: Key | None) -> Index:
         """The strings that are values of a key; None: of any key."""
@@ -272,7 +95,7 @@ class Linker:
 
     def name(self, text: str) -> str:
         """The name that a text stands for; the text itself where there is no name at all."""
-        return self.names.nearest(text)[0] if len(self.names) else text
+        return next(iter(self.names.meant(text)), text)
 
     def string(self, text: str, key: Key | None, *, near: bool = True) -> str:
         """The value that a text stands for: one of the key (None: of any), or just the text.
@@ -331,6 +154,8 @@ class Mentioned:
     marks: npt.NDArray[np.float32]  # L × MARKS, 0 or 1
     names: tuple[tuple[int, int], ...]  # (first, last) token of every span that is a name
     items: tuple[int, ...]  # the numbers of the entries whose items are mentioned
+    # What aliases in it stand for that mean several things, the likeliest first.
+    several: tuple[tuple[str, ...], ...] = ()
 
 
 class Mentions:
@@ -360,8 +185,10 @@ class Mentions:
         marks = np.zeros((count, len(MARKS)), np.float32)
         parts = [letters(word) for word in question.words]
         stems = [stem(part) for part in parts]
-        names_by_letters = self._linker.names.spelt
+        known = self._linker.names
         names: list[tuple[int, int]] = []
+        aliases: set[tuple[int, int]] = set()  # of these, what no name is
+        several: dict[tuple[str, ...], None] = {}
         items: list[tuple[int, int, list[int]]] = []
         for first in range(count):
             if not parts[first]:
@@ -371,10 +198,21 @@ class Mentions:
                 text, stemmed = text + parts[last], stemmed + stems[last]
                 if not parts[last]:
                     continue
-                if text in names_by_letters:
+                is_alias = known.says_alias(text, question, first, last)
+                if is_alias and len(meant := known.meant(question.span(first, last))) > 1:
+                    several[meant] = None
+                if text in known.index.spelt:
+                    names.append((first, last))
+                elif is_alias:
+                    aliases.add((first, last))
                     names.append((first, last))
                 if last - first < LONGEST_ITEM and (found := self._items.get(stemmed)):
                     items.append((first, last, found))
+        # "US Dollar" does not mention the country.
+        named = set(names)
+        names = [
+            span for span in names if span not in aliases or not _inside(span[0], span[1], named)
+        ]
         # "population growth rate" does not mention the population.
         spans = {(first, last) for first, last, _ in items}
         items = [item for item in items if not _inside(item[0], item[1], spans)]
@@ -393,7 +231,7 @@ class Mentions:
             begins = [at for at in question.copyable(constant) if at not in part]
             marks[begins, _MARK[mark]] = 1
         mentioned = sorted({number for _, _, found in items for number in found})
-        return Mentioned(marks, tuple(names), tuple(mentioned))
+        return Mentioned(marks, tuple(names), tuple(mentioned), tuple(several))
 
 
 def _inside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:

@@ -22,7 +22,8 @@ from parsers.actions import (
     meant,
     slots_of,
 )
-from parsers.linking import Linker, foldings, letters, similarity
+from parsers.linking import Linker
+from parsers.spelling import foldings, letters, similarity
 from parsers.tokens import LONGEST_SPAN, Question
 
 # A span that is less similar to a name is no wording of it, whatever is nearest.
@@ -155,7 +156,8 @@ class _Writer:
             return places
         if kind not in KNOWN or not plain:
             return []
-        wanted = {*foldings(content)} - {""}
+        called = (content, *(self.linker.names.aliases_of(content) if kind is Kind.NAME else ()))
+        wanted = {key for text in called for key in foldings(text)} - {""}
         parts = [letters(word) for word in self.question.words]
         count = len(parts)
         spans = [

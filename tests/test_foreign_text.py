@@ -47,7 +47,7 @@ from kopl.sparql.reader import with_prologue
 from kopl.sparql.to_kopl import from_sparql
 from kopl.text import read as read_program
 from kopl.text import read_nested, read_serialised
-from parsers.linking import alike_by_words, figures, foldings, written
+from parsers.spelling import alike_by_words, figures, foldings, written
 from parsers.tokens import Question, as_constant
 
 LENGTH = 50_000

@@ -422,8 +422,10 @@ def _people(world: World) -> Iterator[tuple[str, str]]:
         if id not in people
         for alias in entity.aliases
     )
+    given = {letters(name.split()[0]) for name in people.values()}  # "John" means no one
     for id, text in found:
-        if len(said[letters(text)]) == 1 and not elsewhere[letters(text)]:
+        key = letters(text)
+        if len(said[key]) == 1 and not elsewhere[key] and key not in given:
             yield id, text
 
 

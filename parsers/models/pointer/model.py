@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from parsers.models.pointer.data import (
 from parsers.models.pointer.network import ActionVectors, Encoded, Network
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
 from parsers.models.search import Hypothesis, search
+from parsers.names import with_others
 from parsers.settings import Settings
 from parsers.steps import known_texts
 from parsers.tokens import Question, Vocabulary
@@ -169,6 +171,8 @@ class PointerModel(Model):
                 if best is None or runs.finds_nothing(best):
                     [more] = decoder.best([question], beams, runs)
                     found = _merged(found, more)
+            if guided:
+                found = _with_others(found, question.mentioned.several)
             result.append([self._prediction(one) for one in found])
         return result
 
@@ -295,6 +299,23 @@ def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written
     """What two searches found, each program once, the most probable first."""
     found = {one.program: one for one in (*second, *first)}
     return sorted(found.values(), key=lambda one: -one.log_probability)
+
+
+def _with_others(found: Sequence[Written], several: Sequence[Sequence[str]]) -> list[Written]:
+    """What was found, and behind each program those with what else an alias in it may mean.
+
+    The further ones are less probable the further behind they stand.
+    """
+    known = {one.program for one in found}
+    result = list(found)
+    for one in found if several else ():
+        if one.program is None:
+            continue
+        for rank, other in enumerate(with_others(one.program, several), 1):
+            if other not in known:
+                known.add(other)
+                result.append(Written(one.log_probability - math.log(1 + rank), other))
+    return sorted(result, key=lambda one: -one.log_probability)
 
 
 def encoder_of(settings: Settings) -> PretrainedEncoder | None:

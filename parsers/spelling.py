@@ -1,0 +1,196 @@
+"""How alike two spellings are: exact, folded, nearest.
+
+*Folded* leaves out what people write differently: case, accents, punctuation and blanks, an article
+at the beginning, a possessive at the end, ``http://www.`` before an address. *Nearest* is by
+similarity of spelling (rapidfuzz's ratio, words in order or sorted), from 0 to 100.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable
+from functools import cached_property, lru_cache
+
+from rapidfuzz import fuzz, process
+
+# How similar each word must be to the one at its place; no other beginning is a slip of the pen.
+NEAR_WORD = 75
+# Sorting the words costs a little: "X of Y" is more often X of Y than Y of X.
+SORTED = 0.97
+
+_ADDRESS = re.compile(r"^https?://(?:www\.)?|^www\.|(?<!/)/+$")
+# An address, and the part of it that people write.
+_SITE = re.compile(r"(?:https?://)?(?:www\.)?([^\s/]+\.[^\W\d_]{2,}(?:[:/]\S*)?)", re.IGNORECASE)
+# Numbers with what stands directly before and between their digits.
+_NUMBERS = re.compile(r"[^\w\s]?\d+(?:[\W_]+\d+)*")
+_ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
+_WORDS = re.compile(r"[\s‐-―−-]+")
+_DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
+_AROUND = re.compile(r"^the\s+|['’]s?$", re.IGNORECASE)
+
+
+@lru_cache(maxsize=200_000)
+def letters(text: str) -> str:
+    """The letters and digits of a text without case and accents; "" where it has none.
+
+    >>> [letters(text) for text in ("São Tomé", "F. C. Dallas", "!")]
+    ['saotome', 'fcdallas', '']
+    """
+    spelt = unicodedata.normalize("NFKD", text).casefold()
+    return "".join(letter for letter in spelt if letter.isalnum())
+
+
+def foldings(text: str) -> tuple[str, str]:
+    """The letters of a text, and those that stay without article, possessive and ``http://www.``.
+
+    >>> foldings("The Netherlands'"), foldings("http://www.nba.com/suns/")
+    (('thenetherlands', 'netherlands'), ('httpwwwnbacomsuns', 'nbacomsuns'))
+    """
+    bare = _ADDRESS.sub("", _ADDRESS.sub("", text.strip()))
+    bare = _AROUND.sub("", _AROUND.sub("", bare))
+    return letters(text), letters(bare)
+
+
+@lru_cache(maxsize=200_000)
+def written(text: str) -> str:
+    """A text without case, accents, double blanks, and what surrounds an address.
+
+    >>> written("São  TOMÉ"), written("http://www.nba.com/suns/"), written("A+")
+    ('sao tome', 'nba.com/suns', 'a+')
+    """
+    text = " ".join(text.split())
+    if match := _SITE.fullmatch(text):
+        text = match[1].rstrip("/")
+    spelt = unicodedata.normalize("NFD", text).casefold()
+    return "".join(letter for letter in spelt if not _is_accent(letter))
+
+
+@lru_cache(maxsize=200_000)
+def figures(text: str) -> tuple[str, ...]:
+    """What must not differ in two wordings of one string: its numbers and its signs, in order.
+
+    >>> figures("7440-40-6"), figures("at -5"), figures("C++"), figures("Saint-Denis, 2 m²")
+    (('7440-40-6',), ('-5', '-'), ('+', '+'), ('2', '²'))
+    """
+    text = " ".join(text.translate(_DASHES).split())
+    signs = (letter for at, letter in enumerate(text) if _is_sign(text, at))
+    return (*_NUMBERS.findall(text), *signs)
+
+
+def _is_accent(letter: str) -> bool:
+    return "\u0300" <= letter <= "\u036f"
+
+
+def _is_sign(text: str, at: int) -> bool:
+    """Whether a letter is one that folding leaves out or changes, though it makes a difference."""
+    letter = text[at]
+    if letter == "-":  # not within a word
+        return not (text[at - 1 : at].isalnum() and text[at + 1 : at + 2].isalnum())
+    if letter.isascii():
+        return letter in "+#%*<=>~$"
+    category = unicodedata.category(letter)
+    # Numbers such as "½" and "²", symbols, vowels that are written as marks.
+    return category in ("No", "Nl", "Sm", "Sc", "So") or (
+        category[0] == "M" and not _is_accent(letter)
+    )
+
+
+def alike_by_words(one: str, other: str) -> bool:
+    """Whether the words of two texts correspond one by one, but for slips of the pen.
+
+    >>> alike_by_words("Peace and Justic", "Peace and Justice"), alike_by_words("IV", "V")
+    (True, False)
+    """
+    words, others = ([*filter(None, map(letters, _WORDS.split(text)))] for text in (one, other))
+    return len(words) == len(others) and all(map(_is_near, words, others))
+
+
+def _is_near(word: str, other: str) -> bool:
+    if word == other:
+        return True
+    if _ROMAN.fullmatch(word) or _ROMAN.fullmatch(other):
+        return False
+    return word[0] == other[0] and fuzz.ratio(word, other) >= NEAR_WORD
+
+
+class Index:
+    """Texts to be found by what is written for them."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = sorted(set(texts))
+        self._exact = frozenset(self.texts)
+        # By their letters, with an article at their beginning or without.
+        self.spelt: dict[str, list[str]] = {}
+        for text in self.texts:
+            for key in dict.fromkeys(foldings(text)):
+                if key:
+                    self.spelt.setdefault(key, []).append(text)
+        self._nearest: dict[str, tuple[str, float]] = {}
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def folded(self, text: str) -> str | None:
+        """The text that is written so up to folding, of several the most similar one."""
+        if text in self._exact:
+            return text
+        for key in foldings(text):
+            if found := self.spelt.get(key):
+                return max(found, key=lambda name: fuzz.ratio(text, name))
+        return None
+
+    def same(self, text: str, *, fold: bool = True) -> str | None:
+        """The text that is written so with the same `figures`, of several the most similar one.
+
+        Not ``fold``: punctuation, articles and possessives must be the same, too.
+        """
+        if text in self._exact:
+            return text
+        found = self._written.get(written(text), [])
+        if fold and not found:
+            spelt = (self.spelt.get(key, []) for key in foldings(text) if key)
+            same = ([t for t in texts if figures(t) == figures(text)] for texts in spelt)
+            found = next(filter(None, same), [])
+        return max(found, key=lambda name: fuzz.ratio(text, name)) if found else None
+
+    @cached_property
+    def _written(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for text in self.texts:
+            found.setdefault(written(text), []).append(text)
+        return found
+
+    def nearest(self, text: str) -> tuple[str, float]:
+        """The most similar text and its similarity, from 0 to 100; there must be a text."""
+        if text not in self._nearest:
+            if (found := self.folded(text)) is not None:
+                self._nearest[text] = found, 100.0
+            else:
+                self._nearest[text] = self._most_similar(text)
+        return self._nearest[text]
+
+    def _most_similar(self, text: str) -> tuple[str, float]:
+        wanted, best, most = _plain(text), self.texts[0], -1.0
+        for scorer, weight in ((fuzz.ratio, 1.0), (fuzz.token_sort_ratio, SORTED)):
+            hit = process.extractOne(
+                wanted, self._plain, scorer=scorer, score_cutoff=min(100.0, max(0.0, most / weight))
+            )
+            if hit is not None and hit[1] * weight > most:
+                best, most = self.texts[hit[2]], hit[1] * weight
+        return best, most
+
+    @cached_property
+    def _plain(self) -> list[str]:
+        return [_plain(text) for text in self.texts]
+
+
+def similarity(one: str, other: str) -> float:
+    """How similar two texts are, from 0 to 100, as `Index.nearest` measures it."""
+    one, other = _plain(one), _plain(other)
+    return max(fuzz.ratio(one, other), SORTED * fuzz.token_sort_ratio(one, other))
+
+
+@lru_cache(maxsize=100_000)
+def _plain(text: str) -> str:
+    return " ".join(_ADDRESS.sub("", text).casefold().split())
