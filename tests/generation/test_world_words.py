@@ -30,8 +30,9 @@ _SILENT = {
 }  # fmt: skip
 # Formal terms and words that have no other: nobody calls a canton anything else.
 _ONE_WORDING = {
-    "canton", "county", "department", "district", "governorate", "lake", "municipality", "ocean",
-    "parish", "person", "prefecture", "province", "region", "republic", "river", "sea", "territory",
+    "canton", "county", "department", "district", "governorate", "lake", "language",
+    "municipality", "ocean", "parish", "person", "prefecture", "province", "region", "republic",
+    "river", "sea", "territory",
 }  # fmt: skip
 
 
