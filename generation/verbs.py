@@ -16,13 +16,13 @@ from generation.english import word_set
 _TRANSITIVE = """
 accept accommodate accompany accuse achieve acquire adapt add address adjoin administer admit
 adopt advise affect afford aid allege allow ally announce appeal appoint approve arrest assemble
-assign assist attach attack attend author award back ban bear belong benefit bind bless block bomb
-border brand brew broadcast bury call cancel capture carry catch cause celebrate chair challenge
-choose chronicle cite claim classify close coach coauthor code coin collect colonize command
-commemorate commission compare compile complete compose comprise concern conduct confer connect
-conquer conserve consider construct consume contain control convert convict cover create credit
-criticize cross cultivate curate cure damage date decide declare decorate dedicate defeat define
-delegate deliver deny depict deploy depose derive describe design designate destroy detect
+assign assist attach attack attend author award back ban bear beat belong benefit bind bless block
+bomb border brand brew broadcast bury call cancel capture carry catch cause celebrate chair
+challenge choose chronicle cite claim classify close coach coauthor code coin collect colonize
+command commemorate commission compare compile complete compose comprise concern conduct confer
+connect conquer conserve consider construct consume contain control convert convict cover create
+credit criticize cross cultivate curate cure damage date decide declare decorate dedicate defeat
+define delegate deliver deny depict deploy depose derive describe design designate destroy detect
 determine develop devise diagnose direct discover discuss dispute dissolve distribute divide
 dominate donate draft drain draw drive dub earn edit educate elect elevate eliminate embody employ
 enable encode encompass encounter end endorse engage engrave enrol enroll ensure enter entitle
@@ -31,36 +31,36 @@ explore export express extract fabricate face feature feed film finance find fin
 force form found fund gain generate give govern grant guard guide harbor harvest hate head
 headline help hire hold honor honour host house hunt identify illustrate import include
 incorporate indicate induct influence inform inhabit inherit inhibit initiate inscribe inspect
-inspire install instruct integrate intend interpret interview introduce invade invent invest
-investigate irrigate isolate issue join judge keep kill know launch lead leave lend license like
-limit link list lobby locate lose love maintain make manage manipulate manufacture mark marry mean
-measure mention mentor merge mine moderate modify murder name narrate need negotiate nominate
-notice notify observe obtain occupy offend offer open operate oppose orbit ordain order organise
-organize originate overlap overlook oversee own paint patent penetrate perform perpetrate
-photograph place plan plant play populate portray possess power practice practise praise precede
-predict prefer prepare prescribe present preserve prevent print process produce program prohibit
-promote propose prosecute protect prove provide publish purchase pursue quote raise rank rate
-ratify reach read rebuild recall receive recognize recommend record recruit refer reform regulate
-reject relate release remove rename render rent repair repeal replace report represent require
-rescue research restore reveal review reward rule sack satirize satisfy schedule score sculpt seat
-secure see sell send separate serve set settle shape share shelter ship shoot show sign sing slay
-solicit solve span spark speak specialize specify spell sponsor spoof staff start state steer
-stock store strengthen structure study submit succeed sue suggest summarize supersede supervise
-supply support suppress surpass surround survey sustain swallow symbolize take target teach tell
-test top touch tour track trade train transfer transform translate transmit transport trap treat
-trigger twin undergo understand unite unveil uphold use utilize value veto view violate visit
-visualize voice warn wear weave weigh welcome wield win witness worship write
+inspire install instruct insure integrate intend interpret interview introduce invade invent
+invest investigate irrigate isolate issue join judge keep kill know launch lead lease leave lend
+license like limit link list lobby locate lose love maintain make manage manipulate manufacture
+mark marry mean measure mention mentor merge mine moderate modify murder name narrate need
+negotiate nominate notice notify observe obtain occupy offend offer open operate oppose orbit
+ordain order organise organize originate overlap overlook oversee own paint pair patent penetrate
+perform perpetrate photograph place plan plant play populate portray possess power practice
+practise praise precede predict prefer prepare prescribe present preserve prevent print process
+produce program prohibit promote propose prosecute protect prove provide publish purchase pursue
+quote raise rank rate ratify reach read rebuild recall receive recognize recommend record recruit
+refer reform regulate reject relate release remove rename render rent repair repeal replace report
+represent require rescue research restore reveal review reward rule sack satirize satisfy schedule
+score sculpt seat secure see sell send separate serve set settle shape share shelter ship shoot
+show sign sing slay solicit solve span spark speak specialize specify spell sponsor spoof staff
+start state steer stock store strengthen structure study submit succeed sue suggest summarize
+supersede supervise supply support suppress surpass surround survey sustain swallow symbolize take
+target teach tell test top touch tour track trade train transfer transform translate transmit
+transport trap treat trigger twin undergo understand unite unveil uphold use utilize value veto
+view violate visit visualize voice warn wear weave weigh welcome wield win witness worship write
 """
 # Verbs that take none: what they name stands behind a preposition.
 _INTRANSITIVE = """
-act agree appear apply arise arrive attend begin belong border climb collaborate come commentate
-compete conflict connect consist continue contribute converge cooperate correspond debut decay
-depend descend die differ disappear dwell emerge emigrate end exist extend fall fight flourish
-flow function go graduate grow happen interact intersect lecture lie live look major marry
-matriculate meet merge migrate move occur operate originate overlap participate pertain play
-preside qualify react reign reside respond result retire return rise run sail serve shelter sit
-sleep specialize stand star start stay study swim teach travel vote walk work ship breed invest
-report rank rely
+act agree appear apply arise arrive attend begin belong border breed climb collaborate come
+commentate compete conflict connect consist continue contribute converge cooperate correspond deal
+debut decay depend descend die differ disappear dwell emerge emigrate end exist extend fall fight
+flourish flow function go graduate grow happen interact intersect invest lecture lie live look
+major marry matriculate meet merge migrate move occur operate originate overlap pair participate
+perform pertain play preside qualify rank react reign rely report reside respond result retire
+return rise run sail serve shelter ship sit sleep specialize stand star start stay study swim
+teach travel vote walk work
 """
 # Base form, past, participle, of those that do not end in -ed.
 _IRREGULAR = """
@@ -79,7 +79,7 @@ stand stood stood; steal stole stolen; swim swam swum; take took taken; teach ta
 tell told told; think thought thought; throw threw thrown; understand understood understood
 wear wore worn; win won won; write wrote written; arise arose arisen; strike struck struck
 undergo underwent undergone; weave wove woven; shoot shot shot; uphold upheld upheld
-rebuild rebuilt rebuilt; bind bound bound
+rebuild rebuilt rebuilt; beat beat beaten; deal dealt dealt; bind bound bound
 """
 # Verbs of several syllables that double their last letter, and others that do not.
 _DOUBLED = word_set("""
@@ -110,7 +110,7 @@ stocks stores studies supplies supports targets tests titles tracks trains trans
 travels treats triggers uses values views visits voices votes walks winds wins witnesses works
 orbits rates houses benefits ships brews purchases rewards shoots surveys trades praises rents
 interviews faces spans harbors harvests swallows honors leases reforms repeals spoofs veto
-welcomes concerns appeals
+welcomes concerns appeals beats pairs deals
 """)
 
 # ... and what is always one in a name.

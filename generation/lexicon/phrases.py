@@ -31,18 +31,18 @@ Kind = Literal[
 
 PREPOSITIONS = word_set("""
 of in by with to from at on for as into onto over under about after before between within near
-against during through via upon behind among inside outside until since
+against during through via upon behind among inside outside until since than
 """)
 _RUN = PREPOSITIONS | {"or", "and", "next", "close", "together"}
 # Adjectives and adverbs that stand before a preposition.
 _ADJECTIVES = word_set("""
-adjacent absent active available aware born capable close common compatible comparable concurrent
+adjacent absent active available aware capable close common compatible comparable concurrent
 consistent contemporary contrary current dependent different due equal equivalent essential
-exclusive expert external famous full fit free identical indigenous indebted inferior interested
-inverse isomorphic known lead loyal native nearby nearest next notable orthogonal parallel popular
-present primary proficient prior proportional proximate rated relative relevant resistant
-responsible sacred senior sensitive separate significant similar specific subject subordinate
-suitable superior symmetrical synonymous together typical unique valid vulnerable
+exclusive external famous full fit free identical indigenous indebted inferior interested inverse
+isomorphic loyal native nearby nearest next notable orthogonal parallel popular present primary
+proficient prior proportional proximate relative relevant resistant responsible sacred senior
+sensitive separate significant similar specific subject subordinate suitable superior symmetrical
+synonymous together typical unique valid vulnerable
 """)
 # Nouns that say what the head is to the tail: the head is the member of a "member of sports team".
 _OF_THE_HEAD = re.compile(
@@ -61,6 +61,11 @@ music photography cinematography choreography animation artwork art text dialogu
 design production distribution information evidence software part
 """)
 # What a name says only to tell of what kind its head or tail is.
+_MODALS = ("may", "can", "must", "might", "could", "should", "will")
+_LIKELY_ADJECTIVE = re.compile(
+    r"[a-z]+(?:ous|able|ible) |(?!alternative )[a-z]+(?:ic|ful|ive) (?:to|with|from|for)\b"
+    r"|[a-z]+(?:er|re) than$"
+)
 _OF_A_KIND = re.compile(
     r"^(?:this |the )?(?:topic|taxon|subject|item|class|property|(?:work|name) or|film|TV show|team"
     r"|sports? (?:team|club)|political party|league|competition|occupation|organi[sz]ation|series"
@@ -150,8 +155,10 @@ def _parsed(text: str) -> Phrase:
 def _to_be_or_have(text: str, first: str, rest: list[str]) -> Phrase | None:
     behind = " ".join(rest)
     if first in ("has", "have") and rest:
-        if rest[0] in verbs.by_participle() and len(rest) > 1 and rest[1] in PREPOSITIONS:
-            return Phrase("being", text)  # has written for
+        if rest[0] in verbs.by_participle() and len(rest) > 1:
+            if rest[1] in PREPOSITIONS:
+                return Phrase("being", text)  # has written for
+            return Phrase("being", f"has {rest[0]}", type=" ".join(rest[1:]), doubt=_DOUBTED)
         if rest[-1] in PREPOSITIONS or any(word in PREPOSITIONS for word in rest[1:-1]):
             return Phrase("being", text, doubt=_DOUBTED)
         noun = re.sub(r"^(?:a|an|the) ", "", behind)
@@ -184,7 +191,7 @@ def _by_first(text: str, lead: str, first: str, rest: list[str]) -> Phrase | Non
     if first in PREPOSITIONS or (first == "together" and rest):
         given, kind = _run([first, *rest])
         return Phrase("preposition", f"{given} {kind}".strip() if _open(kind) else given, type=kind)
-    if (first in _ADJECTIVES or re.search(r"(?:ous|able|ible)$", first)) and run:
+    if run and (first in _ADJECTIVES or _LIKELY_ADJECTIVE.match(f"{first} {run}")):
         return _complete(Phrase("adjective", f"{lead}{first} {run}"), behind)
     if done and run:
         active = past and past.intransitive and not run.startswith(("by", "as"))
@@ -192,6 +199,10 @@ def _by_first(text: str, lead: str, first: str, rest: list[str]) -> Phrase | Non
         if active and (not done.transitive or not done.state):
             return _complete(Phrase("past", text, past, lead, run), behind)
         return _complete(Phrase("passive", text, done, lead, run), behind)
+    if past and rest and not run and past.past not in (past.participle, past.base):
+        if _open(" ".join(rest)):
+            return Phrase("past", text, past, lead, " ".join(rest))  # wrote music for
+        return Phrase("past", text, past, lead, type=" ".join(rest), doubt=_DOUBTED)
     if past and run:
         return _complete(Phrase("past", text, past, lead, run), behind)
     if first.endswith("ed") and len(first) > 4 and run:
@@ -270,7 +281,8 @@ def _by_noun(text: str, words: list[str]) -> Phrase:
         if words[at] in PREPOSITIONS:
             return _noun_of(text, " ".join(words[:at]), words[at], " ".join(words[at + 1 :]))
     doubt = ""
-    if len(words) == 1 and last in verbs.by_third() and verbs.rather_noun(last):
+    alone = len(words) == 1 and last in verbs.by_third() and verbs.rather_noun(last)
+    if alone or words[0] in _MODALS:
         doubt = _WHICH.format(text)
     elif len(words) > 1 and verbs.rather_noun(words[0]) and words[0] in verbs.by_third():
         doubt = _WHICH.format(text)  # plays position

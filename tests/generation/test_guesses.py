@@ -38,6 +38,11 @@ from generation.lexicon.phrases import parse, readable
         ("is capital of", "X is the capital of Y", ""),
         ("this taxon is source of", "X is a source of Y", ""),
         ("archives at", "X has archives at Y", ""),
+        ("allergic to", "X is allergic to Y", ""),
+        ("older than", "X is older than Y", ""),
+        ("born in", "X was born in Y", ""),
+        ("wrote music for", "X wrote music for Y", ""),
+        ("insured by", "X was insured by Y", "insured X"),
         ("had as last meal", "X had Y as last meal", ""),
         ("has effect", "Y is an effect of X", ""),
         ("position held", "Y is a position held by X", ""),
@@ -103,8 +108,9 @@ def test_doubtful_qualifiers(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     ["studies", "territory overlaps", "history of topic", "director/manager", "starring",
-     "wrote", "field of this occupation", "has works in the collection", "country for sport",
-     "dissertation submitted to", "/film/film/directed_by", "P31", "hasChild"],
+     "wrote", "may treat", "beats", "has won prize",
+     "field of this occupation", "has works in the collection",
+     "country for sport", "dissertation submitted to", "/film/film/directed_by", "P31", "hasChild"],
 )  # fmt: skip
 def test_doubtful_relations(name: str) -> None:
     assert guesses.relation(name).doubt
