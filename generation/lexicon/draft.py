@@ -19,7 +19,7 @@ from generation.lexicon.annotations import (
     UNITS,
     names_of,
 )
-from generation.lexicon.entries import KeyEntry, Verb, read_verb
+from generation.lexicon.entries import ConceptEntry, KeyEntry, QualifierEntry, Verb, read_verb
 from generation.lexicon.review import SECTIONS, reasons
 from generation.lexicon.samples import Samples
 
@@ -83,6 +83,7 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
         qualifier = lexicon.qualifier(name).entry
         if qualifier.noun:
             yield "noun", scalar(qualifier.noun)
+            yield from _article(qualifier)
         yield "given", scalar(qualifier.given)
         if qualifier.compared:
             yield "compared", scalar(qualifier.compared)
@@ -94,6 +95,7 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
     elif section == CONCEPTS:
         concept = lexicon.concept(name).entry
         yield "noun", scalar(concept.noun)
+        yield from _article(concept)
         yield "nouns", scalar(concept.nouns)
         yield from _told(section, concept)
     given = lexicon.annotations.of(section).get(name)
@@ -103,6 +105,7 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
 
 def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
     yield "noun", scalar(key.noun)
+    yield from _article(key)
     if key.plural:
         yield "plural", "true"
     yield "comparison", _comparison(key.comparison)
@@ -117,6 +120,12 @@ def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
         if text := getattr(key, field):
             yield field, scalar(text)
     yield from _told(KEYS, key)
+
+
+def _article(entry: KeyEntry | QualifierEntry | ConceptEntry) -> Iterator[tuple[str, str]]:
+    """What stands behind the article, where that is not told by the noun."""
+    if entry.a != english.with_article(entry.noun):
+        yield "a", scalar(entry.a)
 
 
 def _told(section: str, entry: Any) -> Iterator[tuple[str, str]]:
