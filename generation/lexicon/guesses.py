@@ -125,7 +125,7 @@ def _passive(phrase: Phrase) -> RelationEntry:
     verb, rest = phrase.verb, phrase.rest
     if verb is None:
         return RelationEntry(backward=read_verb(_joined("is", phrase.lead, rest)))
-    being = "is" if verb.state or rest == "of" else "was"
+    being = "is" if verb.state or (verb.base == "compose" and rest == "of") else "was"
     forward: Verb | None = None
     if rest == "by":
         active = verb.third if verb.state else verb.past

@@ -46,6 +46,8 @@ _NOTHING = frozenset(("", "none", "n/a", "na", "-", "nothing", "(none)"))
 _WORDS = re.compile(r"[A-Za-zÀ-ɏ'’.-]+(?:/[A-Za-z]+)?|\{\}|,")
 _ASKING = re.compile(r"(?:(?:in|on|at|to|from|of|by|for|with|since|until|under|after) )?"
                      r"(?:who|whom|whose|what|which|where|when|why|how)\b")  # fmt: skip
+# "when was {}", "which is taller, {}"
+_UNFINISHED = re.compile(r"^\w+ (?:is|are|was|were|do|does|did|has|have) \{\}$|, \{\}$|, or\b")
 _TWICE = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 _CLASHING = re.compile(
     r"\b(?:(?:a|an|the) (?:a|an|the|of|is|are|was|by)|(?:of|in|by|to|with|for|from|at) (?:of|by)"
@@ -111,6 +113,7 @@ class Sieve:
                 said = _said(entry) - seen
                 if not said:
                     raise Poor("said already")
+                _about_all_of_it(section, place, main, fields)
                 if place != "adjective" and said & self._of_others(section).keys():
                     raise Poor("said of another name")
                 _sentences(self._lexicon, section, name, entry, facts)
@@ -190,11 +193,15 @@ def _of_its_kind(place: str, text: str) -> None:
     if place in _QUESTIONS:
         if not _ASKING.match(text) or len(words) < 3:
             raise Poor("no question")
+        if _UNFINISHED.search(text):
+            raise Poor("an unfinished question")
     elif place in ("forward", "backward"):
         verb = words[1] if first.endswith("ly") and len(words) > 1 else first
         known = verb in _BEING or verb in verbs.by_third() or verb in verbs.by_past()
         if not known:
             raise Poor("no verb")
+        if verb in verbs.by_participle() and last == "by":
+            raise Poor("no verb")  # "preceded by" lacks its "was"
         if len(words) == 1 and verb in _BEING:
             raise Poor("no verb")
     elif place == "given":
@@ -252,6 +259,18 @@ def _said(entry: Any) -> set[str]:
             kind = "noun" if attribute == "keyword" else attribute
             found.add(f"{kind} {value.lower()}")
     return found
+
+
+def _about_all_of_it(section: str, place: str, main: Any, fields: Mapping[str, Any]) -> None:
+    """Raise Poor for "date" in place of "date of birth", and for questions of some other thing."""
+    noun = main.noun
+    if place in ("noun", "keyword") and english.head(noun) != noun:
+        if fields.get(place) == english.head(noun):
+            raise Poor("half of what it is called")
+    elif section == QUALIFIERS and place == "question":
+        known = {"it", "that", "this", *noun.split(), *main.given.split()}
+        if not known & set(fields[place].split()):
+            raise Poor("a question of some other thing")
 
 
 def _right_end(main: Any, fields: Mapping[str, Any]) -> None:
