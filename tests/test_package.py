@@ -40,6 +40,7 @@ def test_the_wheel_contains_what_the_packages_read(wheel: zipfile.ZipFile) -> No
         "generation/people.scfg",
         "generation/lexicon/world/relations.yaml",
         "generation/paraphrase/prompt.txt",
+        "generation/paraphrase/words.yaml",
         *(f"{package}/py.typed" for package in PACKAGES),
     } <= names
     configs = {f"parsers/configs/{path.name}" for path in (ROOT / "configs").glob("*.yaml")}

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from generation.paraphrase.filters import (
     Candidate,
+    Doubt,
     Filters,
     Reject,
     Rejected,
@@ -29,12 +30,12 @@ SHOWN = 3  # ids in a message
 
 def collect(
     questions: Iterable[Original], responses: Responses, filters: Filters, report: Report,
-    reject: Reject = ignore,
+    reject: Reject = ignore, doubt: Doubt | None = None,
 ) -> Iterator[Example]:  # fmt: skip
     """The examples of the paraphrases that pass all filters, in the order of the questions.
 
-    A vote of the one who wrote the paraphrase does not count: the paper has others judge. Raises
-    KoplError when the responses are about other questions than these.
+    A vote of the one who wrote the paraphrase does not count: the paper has others judge. ``doubt``
+    is as `filters.sift` has it. Raises KoplError when the responses are about other questions.
     """
     for original, paraphrases in _matched(questions, responses, filters, report, reject):
         candidates = []
@@ -42,14 +43,14 @@ def collect(
             votes = responses.votes.get((one.id, one.text), {})
             others = tuple(vote for judge, vote in votes.items() if judge != one.worker)
             candidates.append(Candidate(one.text, _about(one), others))
-        for passed in sift(original, candidates, filters, report, reject):
+        for passed in sift(original, candidates, filters, report, reject, doubt):
             yield example_of(original, passed)
 
 
 def to_judge(
     questions: Iterable[Original], responses: Responses, filters: Filters, report: Report
 ) -> Iterator[Written]:
-    """The paraphrases that judges are to see: those that their text alone does not reject.
+    """The paraphrases that judges are to see: those that their text alone does not reject for sure.
 
     Raises KoplError as `collect` does.
     """
@@ -57,9 +58,9 @@ def to_judge(
     for original, paraphrases in _matched(questions, responses, filters, report):
         workers = {one.text: one.worker for one in paraphrases}
         candidates = [Candidate(one.text, _about(one)) for one in paraphrases]
-        for passed in sift(original, candidates, filters, report):
+        for passed in sift(original, candidates, filters, report, doubtful=True):
             text = passed.candidate.text
-            yield Written(original, text, workers[text])
+            yield Written(original, text, workers[text], passed.doubt)
 
 
 def _about(paraphrase: Paraphrase) -> dict[str, str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
@@ -54,6 +54,11 @@ _SYMBOLS = {
     "mile": ("mi",), "united states dollar": ("$", "us$", "usd"), "euro": ("€", "eur"),
     "pound sterling": ("£", "gbp"), "per thousand": ("‰",),
 }  # fmt: skip
+# Units that people may put in another's place, besides those above.
+_UNITS = (
+    "year", "month", "week", "day", "decade", "inch", "yard", "acre", "hectare", "joule", "calorie",
+    "watt", "litre", "gallon", "pound", "ounce", "yen", "rupee", "fahrenheit",
+)  # fmt: skip
 
 
 def plain(text: str) -> str:
@@ -62,26 +67,44 @@ def plain(text: str) -> str:
     return " ".join(text.split())
 
 
+# Private characters stand for mentions: no text that people write has them.
+_FIRST_MARK = 0xF0000
+_MARKED = re.compile("[\U000f0000-\U000ffffd]")
+
+
 @dataclass(frozen=True)
 class Mention:
     """A name or value that must stand: as the program writes it, and how it is found.
 
     ``pattern`` is for text that `plain` gave, between blanks. Where the unit of a number may stand
-    apart from it, ``unit`` finds that.
+    apart from it, ``unit`` finds that, and ``wrong`` the number with another unit at its side.
     """
 
     text: str
     pattern: re.Pattern[str]
     unit: re.Pattern[str] | None = None
+    wrong: re.Pattern[str] | None = None
+
+    def has_unit(self, text: str) -> bool:
+        """Whether the unit stands in a text that has the number, where there is a unit."""
+        if self.unit is None:
+            return True
+        return bool(self.unit.search(text)) and not (self.wrong and self.wrong.search(text))
 
 
-def mentions(program: Call) -> tuple[Mention, ...]:
-    """What must stand in every wording of a program, in its order, each once."""
+def mentions(
+    program: Call, aliases: Callable[[str], Iterable[str]] = lambda name: ()
+) -> tuple[Mention, ...]:
+    """What must stand in every wording of a program, in its order, each once.
+
+    ``aliases`` gives what else a name may be called.
+    """
     found: dict[str, Mention] = {}
     for call in post_order(program):
         for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
             if kind in STANDING:
-                found.setdefault(plain(text), _mention(kind, text))
+                others = tuple(aliases(text)) if kind is Kind.NAME else ()
+                found.setdefault(plain(text), _mention(kind, text, others))
     return tuple(found.values())
 
 
@@ -121,23 +144,37 @@ def missing(needed: Iterable[Mention], text: str) -> list[str]:
 
 def wording(needed: Iterable[Mention], text: str) -> str:
     """The text as `plain` has it, with a mark in place of each mention: what is free to change."""
+    return _MARKED.sub("\0", " ".join(_search(needed, text)[1].split()))
+
+
+def marked(needed: Sequence[Mention], text: str) -> str:
+    """The same with `mark` of its place among ``needed`` for each mention that stands there."""
     return " ".join(_search(needed, text)[1].split())
 
 
+def mark(place: int) -> str:
+    """The character that `marked` puts for the mention of a place."""
+    return chr(_FIRST_MARK + place)
+
+
 def _search(needed: Iterable[Mention], text: str) -> tuple[list[Mention], str]:
-    """Those found, and the text with "\\0" in their places."""
+    """Those found, and the text with marks in their places."""
     rest = whole = f" {plain(text)} "
-    left = list(needed)
+    left = dict(enumerate(needed))
     standing: list[Mention] = []
     while True:
-        found = [(len(match[0]), m) for m in left if (match := _longest(m.pattern, rest))]
+        found = [
+            (len(match[0]), -place)
+            for place, m in left.items()
+            if (match := _longest(m.pattern, rest))
+        ]
         if not found:
             return standing, rest
-        _, mention = max(found, key=lambda pair: pair[0])
-        left.remove(mention)
-        if mention.unit is None or mention.unit.search(whole):
+        place = -max(found)[1]
+        mention = left.pop(place)
+        if mention.has_unit(whole):
             standing.append(mention)
-            rest = mention.pattern.sub("\0", rest)
+            rest = mention.pattern.sub(mark(place), rest)
 
 
 def _longest(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
@@ -148,13 +185,18 @@ def _longest(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
 
 
 @lru_cache(maxsize=100_000)
-def _mention(kind: Kind, text: str) -> Mention:
+def _mention(kind: Kind, text: str, aliases: tuple[str, ...] = ()) -> Mention:
     values = _values(kind, text)
-    if len(values) == 1 and isinstance(value := values[0], Quantity) and value.unit != NO_UNIT:
-        return Mention(text, _any(_numbers(value)), _unit(value.unit))
+    for value in values:
+        if isinstance(value, Quantity) and value.unit != NO_UNIT:
+            rest = (way for other in values if other is not value for way in _ways(other))
+            numbers, others = _numbers(value), _other_units(value.unit)
+            wrong = re.compile(rf"(?:{_any(numbers).pattern})[ -]?(?:{others})(?!\w)")
+            return Mention(text, _any([*numbers, *rest]), _unit(value.unit), wrong)
     ways = [way for value in values for way in _ways(value)]
     if kind is Kind.NAME:  # a concept may be found by its name, too, and counts in the plural
         ways.append(_literal(plural(text)))
+        ways += [_literal(alias) for alias in aliases]
     return Mention(text, _any(ways))
 
 
@@ -245,6 +287,26 @@ def _unit(unit: str) -> re.Pattern[str]:
         ways.append(rf"\d[ -]?(?:(?:thousand|million|billion|trillion) )?{sign}{behind}")
         ways.append(rf"(?<!\w){sign} ?\d")
     return _any(ways)
+
+
+@lru_cache(maxsize=1000)
+def _other_units(unit: str) -> str:
+    """What finds the words of units that are not this one."""
+    own = unit_words(f"0 {unit}")
+    known = [*_WORDS, *(form for forms in _WORDS.values() for form in forms), *_SYMBOLS, *_UNITS]
+    others = {form for one in known for form in unit_words(f"0 {one}") if len(form) > 2} - own
+    # "square" begins a unit that says more than "kilometre".
+    others -= {one for one in others if any(one in form for form in own)}
+    return "|".join(sorted(map(re.escape, others), key=lambda way: (-len(way), way)))
+
+
+def unit_words(text: str) -> frozenset[str]:
+    """The words and symbols that may stand for the unit of a quantity, as `plain` leaves them."""
+    unit = plain(text.partition(" ")[2])
+    known = [unit, *_WORDS.get(unit, ()), *_SYMBOLS.get(unit, ())]
+    ways = [form for one in known for form in (one, plain(plural_unit(one)))]
+    ways += [way.replace("metre", "meter").replace("litre", "liter") for way in ways]
+    return frozenset(ways)
 
 
 def _days(day: Date) -> list[str]:

@@ -8,17 +8,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from generation.formats import open_examples
-from generation.paraphrase.filters import Candidate, Filters, Report, example_of, rejecting, sift
+from generation.paraphrase.filters import (
+    Candidate,
+    Doubt,
+    Filters,
+    Reject,
+    Report,
+    example_of,
+    ignore,
+    sift,
+)
 from generation.paraphrase.mentions import plain
 from generation.paraphrase.model import Model, Reply, Request
-from generation.paraphrase.originals import Original, originals
-from generation.paraphrase.prompt import Prompt, question_in
+from generation.paraphrase.originals import Knowledge, Original, originals
+from generation.paraphrase.prompt import LONGEST, Prompt, question_in
 from generation.paraphrase.replies import ask_all
 from kopl_base.errors import KoplError
 from kopl_base.stream import writing
@@ -39,10 +48,11 @@ class ParaphrasePlan:
     seed: int = 0
     filters: Filters = OF_MODELS
     keep_going: bool = False
+    knowledge: Knowledge = field(default=Knowledge(), repr=False)
 
     def requests(self) -> Iterator[tuple[Original, list[Request]]]:
         """The questions with what is asked for each."""
-        for original in originals(open_examples(self.source)):
+        for original in originals(open_examples(self.source), self.knowledge):
             messages = self.prompt.messages(original)
             yield original, [Request.of(messages, self.seed, n) for n in range(self.count)]
 
@@ -71,9 +81,12 @@ def run(
     output: Path | str,
     *,
     resume: bool = False,
-    rejected: Path | str | None = None,
+    reject: Reject = ignore,
+    doubt: Doubt | None = None,
 ) -> ModelReport:
-    """Write the paraphrases that pass the filters as JSON lines, and those that do not elsewhere.
+    """Write the paraphrases that pass the filters as JSON lines; the others go to ``reject``.
+
+    ``doubt`` is as `filters.sift` has it.
 
     Raises AskError when a reply cannot be had, ReadError for a question set that is malformed or a
     stopped run that does not fit, WriteError for a file that cannot be written; replies that came
@@ -85,10 +98,10 @@ def run(
     job = ask_all(plan, model, Path(output), resume=resume)
     report = ModelReport()
     shared = _shared(plan, job.replies)
-    with writing(job.output) as kept, rejecting(rejected) as reject:
+    with writing(job.output) as kept:
         for original, requests in plan.requests():
             candidates = _candidates(requests, job.replies, model, shared)
-            for passed in sift(original, candidates, plan.filters, report, reject):
+            for passed in sift(original, candidates, plan.filters, report, reject, doubt):
                 line = json.dumps(example_of(original, passed).to_json(), ensure_ascii=False)
                 kept.write(line + "\n")
     report.asked, report.failed = job.asked, len(job.failures)
@@ -120,7 +133,9 @@ def _candidates(
             yield Candidate("", about, fault="no reply")
             continue
         text, fault = question_in(reply.text), ""
-        if reply.cut:
+        if len(reply.text) > LONGEST:
+            fault = "far too long"
+        elif reply.cut:
             fault = "cut short"
         elif text and plain(text) in shared:
             fault = "the same for different questions"

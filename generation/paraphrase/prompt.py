@@ -17,6 +17,7 @@ from kopl_base.stream import read_text
 Messages = list[dict[str, str]]
 
 ROLES = ("system", "user", "assistant")
+LONGEST = 20_000  # characters of a reply that are looked at; no reply to such a prompt is longer
 BUNDLED = "prompt.txt"
 
 PLACEHOLDERS: dict[str, Callable[[Original], str]] = {
@@ -121,7 +122,7 @@ def question_in(reply: str) -> str:
     >>> question_in('Sure!\\n\\n1. "Who leads Norway?"')
     'Who leads Norway?'
     """
-    lines = [line.strip() for line in _THOUGHT.sub("", reply).splitlines()]
+    lines = [line.strip() for line in _THOUGHT.sub("", reply[:LONGEST]).splitlines()]
     lines = [line for line in lines if line and not line.endswith(":")]
     # A line before the question ("Sure!") is no question; where no line is one, the first counts.
     asking = [line for line in lines if "?" in line]

@@ -28,7 +28,7 @@ WRITING = (
     "paraphrase", "confusing", "annotator", "comment",
 )  # fmt: skip
 JUDGING = (
-    "task", "canonical", "paraphrase", "worker", "program", "chart",
+    "task", "canonical", "paraphrase", "worker", "program", "chart", "doubt",
     "same", "fluency", "judge", "comment",
 )  # fmt: skip
 
@@ -54,6 +54,8 @@ JUDGING_CONFIG = f"""<View>
   <Header value="Does the second question ask the same as the first?"/>
   <Text name="canonical" value="$canonical"/>
   <Text name="paraphrase" value="$paraphrase"/>
+  <Header value="What a comparison by words finds doubtful:" size="5"/>
+  <Text name="doubt" value="$doubt"/>
   <Header value="What the first question asks, step by step:" size="5"/>
   <Image name="chart" value="$chart" zoom="true" zoomControl="true"/>
   <Choices name="same" toName="paraphrase" choice="single" required="true" showInline="true">
@@ -69,11 +71,12 @@ JUDGING_CONFIG = f"""<View>
 
 @dataclass(frozen=True)
 class Written:
-    """A paraphrase that is to be judged."""
+    """A paraphrase that is to be judged; ``doubt`` is why it is, where the filters doubt it."""
 
     original: Original
     text: str
     worker: str
+    doubt: str = ""
 
 
 def write_tasks(
@@ -108,8 +111,8 @@ def write_tasks(
                 rows.writerow([escaped(row.get(column, "")) for column in columns])
             else:
                 row |= {"question_id": original.id, "chart": data_uri(picture)}
-                if not judging:  # an empty text would be shown as an error
-                    row["keep"] = row["keep"] or "(nothing)"
+                field = "doubt" if judging else "keep"
+                row[field] = row[field] or "(nothing)"  # an empty one would be shown as an error
                 file.write(",\n" if count else "[\n")
                 file.write(json.dumps({"data": row}, ensure_ascii=False))
             count += 1
@@ -127,7 +130,7 @@ def _fields(task: Original | Written) -> dict[str, str]:
     example = original.example
     fields = {"canonical": original.canonical, "program": write_nested(example.program)}
     if isinstance(task, Written):
-        return fields | {"paraphrase": task.text, "worker": task.worker}
+        return fields | {"paraphrase": task.text, "worker": task.worker, "doubt": task.doubt}
     return fields | {
         "question": example.question,
         "answer": example.answer or "",

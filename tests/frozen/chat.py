@@ -35,7 +35,7 @@ def _reworded(prompt: str) -> str:
         return question
     if len(question) % 7 == 0:
         return "What was it again?"
-    return f"Tell me, my friend, now that we have come to speak of it: {question.lower()}"
+    return f"Please tell me this thing, which I would really like to know: {question.lower()}"
 
 
 @contextmanager

@@ -151,6 +151,7 @@ def test_the_command(make: Make, tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert main([
             "paraphrase", "model", str(path), "-o", str(out), "--local", folder, "-n", "6",
             "--prompt", str(prompt), "--batch", batch, "--length", "12", "--names", "ignore",
+            "--meaning", "ignore",
         ]) == 0  # fmt: skip
         assert "of 12 paraphrases, of 2 questions" in capsys.readouterr().err
     assert outs[0].read_bytes() == outs[1].read_bytes()

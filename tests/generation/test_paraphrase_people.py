@@ -137,6 +137,7 @@ def test_from_tasks_to_questions_by_tables(
     questions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     tasks, judging, out = tmp_path / "t.csv", tmp_path / "j.csv", tmp_path / "out.jsonl"
+    loose = ["--names", "warn", "--meaning", "ignore"]
     main(["paraphrase", "export", questions, "-o", str(tasks)])
     first = fill(tasks, tmp_path / "anna.csv", {
         0: {"paraphrase": "Of  which land is Oslo\nthe capital?"},
@@ -150,7 +151,7 @@ def test_from_tasks_to_questions_by_tables(
     }, separator=";")  # fmt: skip
     capsys.readouterr()
     assert main(["paraphrase", "export", questions, "-o", str(judging),
-                 "--judge", first, second]) == 0  # fmt: skip
+                 "--judge", first, second, *loose]) == 0  # fmt: skip
     assert "kept 4 of 5 paraphrases" in capsys.readouterr().err
     rows = table(judging)
     assert list(rows[0]) == list(JUDGING)
@@ -163,7 +164,7 @@ def test_from_tasks_to_questions_by_tables(
         filled = {at: {"same": s, "fluency": f, "judge": judge} for at, (s, f) in answers.items()}
         votes.append(fill(judging, tmp_path / f"{judge}-votes.csv", filled))
     rejected = tmp_path / "rejected.jsonl"
-    assert main(["paraphrase", "import", questions, first, second, *votes, "-o", str(out),
+    assert main(["paraphrase", "import", questions, first, second, *votes, "-o", str(out), *loose,
                  "--rejected", str(rejected)]) == 0  # fmt: skip
     told = capsys.readouterr().err
     assert "kept 2 of 5 paraphrases, of 2 questions" in told
@@ -188,11 +189,11 @@ def test_from_tasks_to_questions_by_tables(
     )  # fmt: skip
     assert kept[1].canonical == "Who leads Chad?"
     assert kept[1].extra["paraphrase"]["missing"] == ["Chad"]
-    assert main(["paraphrase", "import", questions, first, second, *votes, "-o", str(out),
+    assert main(["paraphrase", "import", questions, first, second, *votes, "-o", str(out), *loose,
                  "--names", "reject"]) == 0  # fmt: skip
     assert "a name or value is missing 1" in capsys.readouterr().err
     # The votes alone say what was written, too.
-    assert main(["paraphrase", "import", questions, *votes, "-o", str(out)]) == 0
+    assert main(["paraphrase", "import", questions, *votes, "-o", str(out), *loose]) == 0
     assert [one.question for one in read_examples(out)] == [one.question for one in kept]
 
 
@@ -233,7 +234,8 @@ def test_from_tasks_to_questions_by_label_studio(
             annotation({"id": 6, "email": "f@x"}, paraphrase="Oslo heads?")],
         1: [annotation(3, confusing="confusing")],
     })  # fmt: skip
-    assert main(["paraphrase", "export", questions, "-o", str(judging), "--judge", written]) == 0
+    assert main(["paraphrase", "export", questions, "-o", str(judging), "--judge", written,
+                 "--meaning", "ignore"]) == 0  # fmt: skip
     assert "kept 2 of 3 paraphrases, of 1 question (twice 1)" in capsys.readouterr().err
     made = json.loads(judging.read_text("utf-8"))
     assert [task["data"]["worker"] for task in made] == ["3", "f@x"]
@@ -242,7 +244,8 @@ def test_from_tasks_to_questions_by_label_studio(
         0: [annotation(n, same="yes", fluency=4 + n % 2) for n in range(10, 15)],
         1: [annotation(n, same="no" if n < 13 else "yes", fluency=5) for n in range(10, 15)],
     })  # fmt: skip
-    assert main(["paraphrase", "import", questions, written, votes, "-o", str(out)]) == 0
+    assert main(["paraphrase", "import", questions, written, votes, "-o", str(out),
+                 "--meaning", "ignore"]) == 0  # fmt: skip
     told = capsys.readouterr().err
     assert "twice 1" in told and "another meaning 1" in told and "1 task skipped" in told
     (example,) = read_examples(out)
@@ -311,7 +314,8 @@ def test_responses_about_other_questions(
     questions: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path, out = tmp_path / "anna.csv", tmp_path / "out.jsonl"
-    arguments = ["paraphrase", "import", questions, str(path), "-o", str(out), "--judges", "0"]
+    arguments = ["paraphrase", "import", questions, str(path), "-o", str(out), "--judges", "0",
+                 "--meaning", "ignore"]  # fmt: skip
     path.write_text("task,paraphrase\nid nine,Where is that?\n", "utf-8")
     assert main(arguments) == 2
     assert "the responses are about others: nine" in capsys.readouterr().err
@@ -330,7 +334,8 @@ def test_nothing_was_judged(
 ) -> None:
     path, out = tmp_path / "anna.csv", tmp_path / "out.jsonl"
     path.write_text("task,paraphrase\n5-1-10,Oslo heads which land?\n5-1-11,\n", "utf-8")
-    assert main(["paraphrase", "import", questions, str(path), "-o", str(out)]) == 0
+    assert main(["paraphrase", "import", questions, str(path), "-o", str(out),
+                 "--meaning", "ignore"]) == 0  # fmt: skip
     told = capsys.readouterr().err
     assert "kept 0 of 1 paraphrase" in told and "--judges N asks for fewer votes" in told
     assert "1 task skipped or left empty" in told
@@ -370,8 +375,9 @@ def sifted(
     report, rejected = Report(), list[Rejected]()
     candidates = [Candidate(text, {}, votes) for text in texts]
     passed = [example_of(OSLO, p) for p in sift(OSLO, candidates, filters, report, rejected.append)]
-    assert report.given == len(texts) == report.kept + report.reasons.total()
-    assert report.kept == len(passed) and report.reasons.total() == len(rejected)
+    assert report.given == len(texts) == report.kept + report.reasons.total() + report.review
+    assert report.kept == len(passed) and report.kept + len(rejected) == len(texts)
+    assert report.review == sum(one.review for one in rejected)
     return passed, rejected, report
 
 
@@ -381,14 +387,17 @@ def test_reasons() -> None:
         "which country has Oslo for a capital", "Of which land is Oslo the capital?",
         "Of which land is “Oslo” the capital?", "of  which land is oslo the capital?",
     ]  # fmt: skip
-    passed, rejected, _ = sifted(texts, Filters(judges=0, names="reject"))
+    strict = Filters(judges=0, names="reject")
+    passed, rejected, _ = sifted(texts, strict)
     near, lost = "too near to the question", "a name or value is missing"
     assert [one.reason for one in rejected] == ["empty", "empty", near, lost, near, "twice"]
     assert rejected[3].missing == ("Oslo",)
     assert [one.question for one in passed] == [texts[5], texts[6]]
     assert passed[0].id == "5-1-10" and passed[1].id is not None
     assert passed[1].id.startswith("5-1-10#")
-    passed, _, report = sifted(["Whose capital is it?"], Filters(judges=0))
+    passed, rejected, report = sifted(["Whose capital is it?"], Filters(judges=0))
+    assert not passed and report.doubts == {lost: 1} and rejected[0].missing == ("Oslo",)
+    passed, _, report = sifted(["Whose capital is it?"], Filters(judges=0, names="warn"))
     assert passed[0].extra["paraphrase"] == {"missing": ["Oslo"]} and report.warned == 1
     passed, _, report = sifted(["Whose capital is it?"], Filters(judges=0, names="ignore"))
     assert passed[0].extra["paraphrase"] == {} and report.warned == 0
@@ -443,7 +452,7 @@ def test_votes_against_the_rule_written_out(
 @pytest.mark.parametrize(
     "wrong",
     [{"distance": 1.1}, {"distance": -1}, {"fluency": 6}, {"judges": -1}, {"different": -1},
-     {"confusing": 0}, {"names": "maybe"}, {"distance": float("nan")}],
+     {"confusing": 0}, {"names": "maybe"}, {"distance": float("nan")}, {"meaning": "no"}],
 )  # fmt: skip
 def test_thresholds_that_cannot_be(wrong: dict[str, Any]) -> None:
     with pytest.raises(KoplError):
@@ -458,7 +467,8 @@ def test_confusing_needs_as_many_workers_as_set(
         "task,paraphrase,confusing,annotator\n5-1-10,Oslo heads which land?,,a\n5-1-10,,yes,b\n"
         "5-1-10,,yes,b\n", "utf-8",
     )  # fmt: skip
-    arguments = ["paraphrase", "import", questions, str(path), "-o", str(out), "--judges", "0"]
+    arguments = ["paraphrase", "import", questions, str(path), "-o", str(out), "--judges", "0",
+                 "--meaning", "ignore"]  # fmt: skip
     assert main(arguments) == 0
     assert "a confusing question 1" in capsys.readouterr().err
     assert main([*arguments, "--confusing", "2"]) == 0
@@ -476,7 +486,7 @@ def test_paraphrases_of_a_question_stay_on_one_side_of_a_split(by: str) -> None:
         question = Example(f"What is {n}?", read(f"{root}({program})"), f"a{n % 20}", id=f"s-{n}")
         original, report = Original(f"s-{n}", question), Report()
         candidates = [Candidate(f"{word} would you call {n}?") for word in ("How", "What", "Who")]
-        filters = Filters(judges=0, names="reject")
+        filters = Filters(judges=0, names="reject", meaning="ignore")
         made += [example_of(original, p) for p in sift(original, candidates, filters, report)]
     assert len({one.id for one in made}) == len(made) == 180
     places: dict[object, set[int]] = {}
