@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import count as count_from
 from random import Random
 
@@ -19,8 +20,9 @@ from generation.grammar import ROOT, Grammar, Pattern, Rule, bundled
 from generation.judge import Judge, Unseen, marks
 from generation.lexicon import Lexicon, NoWords
 from generation.noise import Noise
-from generation.pools import NoDraw
+from generation.pools import NoDraw, Overdrawn
 from generation.sampler import Sampler
+from generation.scope import takes_all
 from generation.stats import SHARES
 from kb import KnowledgeBase
 from kb.schema import Schema
@@ -46,6 +48,9 @@ ASKED, LATE, ENOUGH = 8, 2, 100
 USUAL_SHARE = 10.0
 # A program of at most so many calls is short.
 SHORT = 3
+# An answer is to come in no more than this share of the questions of its type; so many draws of one
+# that did are given up for a question before any is taken.
+OFTEN, REFUSALS = 1 / 15, 20
 # A knowledge base is taken to have no more when so many blocks in a row bring hardly anything new.
 BARREN, HARDLY = 2, 10
 NOTHING = (
@@ -126,6 +131,7 @@ class Balance:
         self._short, self._zero, self._least = short, zero, least
         self._kept = self._of_short = self._of_zero = 0
         self._of: Counter[str] = Counter()
+        self._answers: Counter[tuple[str, str]] = Counter()
         self._used: Counter[Function] = Counter()
         reach = frozenset[Function]().union(*(rule.reach for rule in grammar.rules[ROOT]))
         self._functions = [function for function in FUNCTIONS.values() if function in reach]
@@ -134,9 +140,14 @@ class Balance:
         """Take note of a question that is kept."""
         self._kept += 1
         self._of[strategy] += 1
+        self._answers[strategy, answer] += 1
         self._of_short += program.size <= SHORT
         self._of_zero += program.function is COUNT and answer == "0"
         self._used.update({call.function for call in post_order(program)})
+
+    def refuses(self, strategy: str, answer: str) -> bool:
+        """Whether an answer came often enough in the questions of a strategy."""
+        return self._answers[strategy, answer] >= 1 + OFTEN * self._of[strategy]
 
     def orders(self) -> Iterator[Order]:
         """What to try for the next question, one after the other.
@@ -233,7 +244,7 @@ class Maker:
         )
         for place in range(SIZE):
             for order in balance.orders():
-                example = self._attempt(judge, order, f"{seed}-{number}-{place}")
+                example = self._attempt(judge, balance, order, f"{seed}-{number}-{place}")
                 if example is not None:
                     balance.count(example.type or "", example.program, example.answer or "")
                     comparisons.count(example.program, example.answer or "")
@@ -252,13 +263,18 @@ class Maker:
             return example
         return self._noise.noised(example, Random(f"noise/{example.id}"))
 
-    def _attempt(self, judge: Judge, order: Order, id: str) -> Example | None:
+    def _attempt(self, judge: Judge, balance: Balance, order: Order, id: str) -> Example | None:
         """An example that is as ordered, or None when the patience is over."""
         weights = [rule.weight for rule in order.rules]
-        random = self._sampler.source.random
+        source = self._sampler.source
+        random, refused, tries = source.random, 0, 0
         special = order != Order(order.rules, least=self.options.least)
-        for _ in range(SHORT_PATIENCE if special else PATIENCE * max(1, order.least - SHORT)):
+        patience = SHORT_PATIENCE if special else PATIENCE * max(1, order.least - SHORT)
+        while tries < patience + refused:
+            tries += 1
             (rule,) = random.choices(order.rules, weights)
+            spread = refused < REFUSALS and not order.nothing
+            source.refuses = partial(balance.refuses, rule.strategy) if spread else takes_all
             try:
                 derivation = self._sampler.sample(
                     rule, order.wanted, nothing=order.nothing, least=order.least
@@ -266,6 +282,9 @@ class Maker:
                 if derivation.program.size > self.options.calls:
                     continue
                 question = derivation.question(None if self.options.canonical else random)
+            except Overdrawn:
+                refused += 1
+                continue
             except (NoDraw, NoWords):
                 continue
             found = judge.verdict(derivation, question)

@@ -29,6 +29,10 @@ class NoDraw(Exception):
     """There is nothing to draw that fits; the sampler tries something else."""
 
 
+class Overdrawn(NoDraw):
+    """What was drawn has an answer that came often enough already."""
+
+
 def draw_from(random: Random, items: Sequence[Item]) -> Item:
     """One of the items; raises NoDraw when there are none."""
     if not items:

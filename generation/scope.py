@@ -16,6 +16,7 @@ from generation.lexicon import POINT_IN_TIME, Direction, Lexicon, OperatorWords,
 from generation.pools import (
     Form,
     NoDraw,
+    Overdrawn,
     Pools,
     Qualified,
     draw_from,
@@ -148,12 +149,17 @@ class Scope:
         return Call(pattern.function, tuple(inputs), texts)
 
 
+def takes_all(answer: str) -> bool:
+    """Refuses no answer."""
+    return False
+
+
 class Source:
     """What parts are drawn from: facts, chance, and what calls give on the knowledge base.
 
     ``draw`` draws a part of a program, and so goes on with the grammar; the sampler hands it in.
     ``comparisons`` says which operators come, ``nothing`` whether a part is still to be drawn so
-    that it gives nothing.
+    that it gives nothing, ``refuses`` whether an answer came often enough already.
     """
 
     def __init__(
@@ -169,6 +175,7 @@ class Source:
         self.comparisons = Comparisons(random)
         self.years = self.no_years()
         self.nothing = False
+        self.refuses: Callable[[str], bool] = takes_all
         self._executor = Executor(kb)
         self._outcomes: dict[Call, Outcome] = {}
         self._luck: float | None = None
@@ -236,6 +243,12 @@ class Source:
         if any(self.size(given) == size for given in call.inputs):
             raise NoDraw
         return call
+
+    def asked(self, answer: str) -> str:
+        """The answer that a question will have; raises Overdrawn when it is refused."""
+        if self.refuses(answer):
+            raise Overdrawn
+        return answer
 
     def several(self, part: DrawnPart) -> DrawnPart:
         """A part that gives several elements, so that a condition can narrow it; else NoDraw."""

@@ -441,7 +441,7 @@ def _bound_node(source: Source, part: Part, scope: Scope) -> int | None:
 def _query_name(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     inner = source.draw(pattern.inputs[0], scope, goal)
     call = Call(pattern.function, (inner.call,))
-    return DrawnPart(call, inner.target, intended=source.kb.name_of(inner.target))
+    return DrawnPart(call, inner.target, intended=source.asked(source.kb.name_of(inner.target)))
 
 
 @draws(f.COUNT)
@@ -451,16 +451,18 @@ def _count(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnP
     size = source.size(inner.call)
     if not claim:
         source.counting(inner.call, size)
-    return DrawnPart(Call(pattern.function, (inner.call,)), inner.target, intended=str(size))
+    answer = source.asked(str(size))
+    return DrawnPart(Call(pattern.function, (inner.call,)), inner.target, intended=answer)
 
 
 @draws(f.QUERY_ATTR)
 def _query_attr(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     fact = source.literal(scope.given(pattern.arguments[0]), goal.form, goal)
-    target = int(source.kb.literals.subject[fact])
+    target, answer = int(source.kb.literals.subject[fact]), str(source.pools.value(fact))
+    source.asked(answer)
     inner = source.draw(pattern.inputs[0], scope, goal.at(target))
     call = scope.call(pattern, [inner.call], KeyWords(source.pools.key(fact)))
-    return DrawnPart(call, target, ("literal", fact), str(source.pools.value(fact)))
+    return DrawnPart(call, target, ("literal", fact), answer)
 
 
 @draws(f.QUERY_ATTR_UNDER_CONDITION)
@@ -476,7 +478,7 @@ def _query_attr_under_condition(
 @draws(f.QUERY_ATTR_QUALIFIER)
 def _query_attr_qualifier(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     drawn, fact, key, answer = _qualified_literal(
-        source, pattern, scope, goal, pattern.arguments[2]
+        source, pattern, scope, goal, pattern.arguments[2], asked_for=True
     )
     value = source.pools.value(fact)
     words = KeyWords(source.pools.key(fact)), ValueWords(str(value), value), QualifierWords(key)
@@ -485,13 +487,24 @@ def _query_attr_qualifier(source: Source, pattern: Pattern, scope: Scope, goal: 
 
 
 def _qualified_literal(
-    source: Source, pattern: Pattern, scope: Scope, goal: Goal, qualifier: str | Variable
+    source: Source,
+    pattern: Pattern,
+    scope: Scope,
+    goal: Goal,
+    qualifier: str | Variable,
+    *,
+    asked_for: bool = False,
 ) -> tuple[DrawnPart, int, str, Value]:
-    """The only input, drawn for a literal fact; that fact, and one of its qualifiers."""
+    """The only input, drawn for a literal fact; that fact, and one of its qualifiers.
+
+    The qualifier may be what is asked for.
+    """
     given = scope.given(qualifier)
     asked = Goal(goal.target, goal.form, (given, "any"), goal.path)
     fact = source.literal(scope.given(pattern.arguments[0]), goal.form, asked)
     key, value = source.qualifier(("literal", fact), given, "any")
+    if asked_for:
+        source.asked(str(value))
     target = int(source.kb.literals.subject[fact])
     inner = source.draw(pattern.inputs[0], scope, goal.at(target))
     return DrawnPart(inner.call, target, ("literal", fact)), fact, key, value
@@ -500,8 +513,8 @@ def _qualified_literal(
 @draws(f.QUERY_RELATION)
 def _query_relation(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     fact = draw_from(source.random, source.pools.relation_facts(source.relation(), None))
+    relation = source.asked(source.kb.relations[int(source.kb.relational.predicate[fact])])
     calls, head = _ends(source, pattern, scope, goal, fact)
-    relation = source.kb.relations[int(source.kb.relational.predicate[fact])]
     return DrawnPart(Call(pattern.function, tuple(calls)), head, intended=relation)
 
 
@@ -517,6 +530,7 @@ def _query_relation_qualifier(
     facts = source.pools.relation_facts(number, asked)
     fact = source.fact_of(source.kb.relational, facts, asked)
     key, answer = source.qualifier(("relational", fact), qualifier, "any")
+    source.asked(str(answer))
     calls, head = _ends(source, pattern, scope, goal, fact)
     words = source.lexicon.relation(source.kb.relations[number], "forward")
     call = scope.call(pattern, calls, words, QualifierWords(key))

@@ -11,7 +11,7 @@ from generation.blocks import SHORT, SIZE, Maker, Options
 from generation.comparisons import OPERATORS
 from generation.grammar import bundled
 from generation.stats import SHARES
-from kb import KnowledgeBase
+from kb import Builder, KnowledgeBase, Quantity, Year
 from kopl.example import Example
 from kopl.executor import Executor
 from kopl.functions import FUNCTIONS
@@ -122,3 +122,27 @@ def test_deep_programs_come_when_asked_for(world: KnowledgeBase) -> None:
     made = list(islice(maker.block(4, 0), 40))
     assert min(example.program.size for example in made) == 8
     assert max(example.program.size for example in made) >= 11
+
+
+def test_no_answer_comes_most_of_the_time(block: list[Example]) -> None:
+    """Though most figures of the knowledge base are of two years, and most counts are 1."""
+    for strategy in ("Count", "QueryName", "QualifierLiteral", "QualifierRelational"):
+        answers = Counter(
+            example.answer
+            for example in block
+            if example.type == strategy and example.answer is not None
+        )
+        assert answers.most_common(1)[0][1] <= 0.15 * answers.total(), answers.most_common(3)
+
+
+def test_a_knowledge_base_with_one_answer_has_questions() -> None:
+    """Answers are spread as far as there are others."""
+    builder = Builder()
+    for number in range(25):
+        builder.add_entity(f"e{number}", f"thing {number}")
+        builder.add_attribute(
+            f"e{number}", "size", Quantity(number + 1, "metre"), {"point in time": Year(2020)}
+        )
+    options = Options(sparql=False, shares=(("QualifierLiteral", 100.0),))
+    made = list(islice(Maker(builder.build(), options=options).block(1, 0), 25))
+    assert len(made) == 25 and {example.answer for example in made} == {"2020"}

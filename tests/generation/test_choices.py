@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from random import Random
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from generation import generate
+from generation.blocks import Options
 from generation.choices import CHOICES, Choices
 from generation.judge import without_a_clause
 from kb import Builder, KnowledgeBase, Quantity, Year
@@ -237,3 +239,73 @@ def test_counts_have_counts_near_them(seed: int, count: int) -> None:
         read("Count(FindAll())"), str(count), (), lambda program: [], Random(seed)
     )
     assert len(set(ten)) == CHOICES and all(int(text) >= 0 for text in ten)
+
+
+# --- choices do not tell which one is the answer ------------------------------------------------
+
+
+def kind(text: str) -> str:
+    """What a value looks like: a text, a year, a day, or its unit."""
+    if text.count("-") == 2 and text.replace("-", "").isdigit():
+        return "day"
+    number, _, unit = text.partition(" ")
+    if not number.replace(".", "").replace("-", "").isdigit():
+        return "text"
+    return f"in {unit}" if unit else "year"
+
+
+def test_qualifiers_are_of_the_kind_of_the_answer(world: KnowledgeBase) -> None:
+    """A year stood among days, so that it was the answer."""
+    shares = (("QualifierLiteral", 50.0), ("QualifierRelational", 50.0))
+    seen = set()
+    for example in generate(world, 150, seed=6, options=Options(shares=shares, sparql=False)):
+        if (asked := kind(example.answer or "")) in ("year", "day", "in percent"):
+            seen.add(asked)
+            assert {kind(choice) for choice in example.choices} == {asked}, example.choices
+    assert seen == {"year", "day", "in percent"}
+
+
+def test_each_year_is_shown_as_often_as_others() -> None:
+    """The first and the last ones, too: else a choice is known by how seldom it is one."""
+    builder = Builder()
+    years = range(1990, 2021)
+    for year in years:
+        builder.add_entity(f"e{year}", f"thing {year}")
+        builder.add_attribute(f"e{year}", "size", Quantity(year), {"point in time": Year(year)})
+    choices, random, shown = Choices(builder.build()), Random(2), Counter[str]()
+    for year in years:
+        program = f'QueryAttrQualifier(Find("thing {year}"), "size", "{year}", "point in time")'
+        for _ in range(40):
+            shown.update(choices.draw(read(program), str(year), (), lambda program: [], random))
+    assert set(shown) == set(map(str, years))
+    assert max(shown.values()) < 1.5 * min(shown.values())
+
+
+@pytest.mark.parametrize("count", [100, 300, 5000])
+def test_a_count_has_any_place_among_the_others(count: int) -> None:
+    choices, random, places = Choices(Builder().build()), Random(3), Counter[int]()
+    program = read("Count(FindAll())")
+    for _ in range(400):
+        ten = choices.draw(program, str(count), (), lambda program: [], random)
+        places[sorted(map(int, ten)).index(count)] += 1
+    assert set(places) == set(range(CHOICES)) and max(places.values()) < 100
+
+
+def test_what_is_rarely_anything_else_stands_beside_other_answers() -> None:
+    """The only thing that a relation leads to was known by being there."""
+    builder = Builder()
+    builder.add_entity("one", "the only one")
+    for n in range(6):
+        builder.add_entity(f"t{n}", f"thing {n}")
+    for n in range(30):
+        builder.add_entity(f"p{n}", f"person {n}")
+        builder.add_fact(f"p{n}", "plays", f"t{n % 3}")
+        builder.add_fact(f"p{n}", "likes", f"t{3 + n % 3}")
+        builder.add_fact(f"p{n}", "adores", "one")
+    choices, random, shown = Choices(builder.build()), Random(5), Counter[str]()
+    program = read('QueryName(Relate(Find("person 1"), "adores", "forward"))')
+    for _ in range(100):
+        ten = choices.draw(program, "the only one", (), lambda program: [], random)
+        shown.update(text.split()[0] for text in ten)
+    # As much leads to each of the six things as to five people.
+    assert shown["thing"] / 6 > 1.3 * shown["person"] / 30
