@@ -262,6 +262,9 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
             for r, d in source.describing(goal.target)
             if toward in (None, d) and known in (None, r)
         ]
+        if goal.qualified is not None:
+            having = source.pools.relations_with(goal.qualified)
+            ways = [way for way in ways if way[0] in having]
         number, direction, facts = _distinguishing_fact(source, goal, ways)
     fact = source.fact_of(table, facts, goal.qualified)
     ends = int(table.subject[fact]), int(table.object[fact])
@@ -340,7 +343,7 @@ def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Draw
     given = scope.given(pattern.arguments[0])
     if goal.target is not None and not source.pools.has_qualified(goal.target, (given, form)):
         raise NoDraw
-    asked = Goal(goal.target, goal.form, (given, form), goal.path)
+    asked = Goal(goal.target, goal.form, (given, form), goal.path, several=not goal.claim)
     if goal.claim:
         asked = replace(asked, claim=True)
     inner = source.draw(pattern.inputs[0], scope, asked)
