@@ -162,7 +162,8 @@ class Balance:
         if rare is not None:
             everywhere = [rule for rules in self._rules.values() for rule in rules]
             leading = [rule for rule in everywhere if rare in rule.reach]
-            yield Order(leading, rare, least=self._least)
+            if leading:  # the types that have it may have no share
+                yield Order(leading, rare, least=self._least)
         while self._rules:
             name = self._behind(list(self._rules))
             counting = [r for r in self._rules[name] if _root(r) is COUNT]

@@ -78,6 +78,7 @@ sit sat sat; slay slew slain; sleep slept slept; speak spoke spoken; spend spent
 stand stood stood; steal stole stolen; swim swam swum; take took taken; teach taught taught
 tell told told; think thought thought; throw threw thrown; understand understood understood
 wear wore worn; win won won; write wrote written; arise arose arisen; strike struck struck
+pay paid paid
 undergo underwent undergone; weave wove woven; shoot shot shot; uphold upheld upheld
 rebuild rebuilt rebuilt; beat beat beaten; deal dealt dealt; bind bound bound
 """

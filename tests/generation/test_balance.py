@@ -111,6 +111,13 @@ def test_operators_come_at_their_shares(many: list[Example], functions: tuple[st
         assert found[operator] or mean < 3, found
 
 
+def test_types_without_a_share_are_not_drawn_for_their_functions(world: KnowledgeBase) -> None:
+    options = Options(sparql=False, shares=(("Verify", 100.0),))
+    made = list(islice(Maker(world, options=options).block(3, 0), 300))
+    assert len(made) == 300
+    assert {example.type for example in made} == {"Verify"}
+
+
 def test_programs_keep_to_the_number_of_calls(world: KnowledgeBase) -> None:
     options = Options(sparql=False, calls=5)
     made = list(islice(Maker(world, options=options).block(2, 0), 80))

@@ -86,7 +86,7 @@ def wordings(program: str, dates: str) -> set[str]:
 
     from generation.lexicon import KeyWords, OperatorWords
     from generation.lexicon.guesses import guess_key
-    from tests.generation.test_wording import asks, name, relation
+    from tests.generation.test_wording import asks, name, pair, relation
 
     words = {
         "relation": replace(
@@ -97,7 +97,7 @@ def wordings(program: str, dates: str) -> set[str]:
         "qvalue": ValueWords("2015", Year(2015)),
         "op": OperatorWords("=", Quantity(5)),
     }
-    ends = [name("Ants"), name("Bees")] if "E'" in program else [name("Ants")]
+    ends = [pair("Ants"), pair("Bees")] if "P'" in program else [name("Ants")]
     used = {word: found for word, found in words.items() if f"${word}" in program}
     derivation = asks(program, *ends, **used)
     random, found = Random(0), set()
@@ -115,7 +115,7 @@ def wordings(program: str, dates: str) -> set[str]:
     [
         "QueryAttrUnderCondition(E, $key, point in time, $qvalue)",
         "QueryAttrQualifier(E, $key, $value, point in time)",
-        "QueryRelationQualifier(E, E', $relation, point in time)",
+        "QueryRelationQualifier(P, P', $relation, point in time)",
     ],
 )
 def test_wordings_follow_from_what_dates_mean(program: str, dates: str) -> None:
@@ -165,7 +165,7 @@ def test_relations_in_the_past() -> None:
 
 @pytest.mark.parametrize(
     ("base", "said"),
-    [("plan", "planned"), ("carry", "carried"), ("write", "wrote"), ("play", "played"),
+    [("plan", "planned"), ("carry", "carried"), ("write", "wrote"), ("pay", "paid"),
      ("share", "shared"), ("visit", "visited")],
 )  # fmt: skip
 def test_the_past_of_verbs(base: str, said: str) -> None:
@@ -260,7 +260,7 @@ def test_years_come_about_as_often_whatever_number_of_facts_they_have() -> None:
         for _ in range(400)
     )  # fmt: skip
     assert set(drawn) == {"2000", "2001", "2002", "2023"}
-    assert max(drawn.values()) < 150
+    assert max(drawn.values()) < 300  # of 270 in 300 facts
 
 
 def test_no_year_is_in_all_questions(made: list[Example]) -> None:

@@ -446,6 +446,8 @@ def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
     elif kind is Kind.QUALIFIER_KEY:
         for entry in _entries(lexicon, lexicon.qualifier(text)):
             yield from (entry.noun, entry.given, entry.compared, entry.question)
+        if text == "end time":
+            yield "until when"
         if text in ("point in time", "start time"):
             yield from ("when", " in ", " on ", "(in ", "(on ", "before", "after")
             yield from (" as of ", "what year", "which year", "figures for", "dated", "what date")
