@@ -367,13 +367,21 @@ def reads_badly(question: str) -> bool:
 
 
 def names_answer(question: str, answer: str) -> bool:
-    """Whether the question gives its answer away: holds it as words, in any spelling of ours."""
+    """Whether the question gives its answer away: holds it as words, in any spelling of ours.
+
+    So does "Gambian" for Gambia.
+    """
     asked, answer = question.casefold(), answer.removeprefix("The ")
     return any(
-        re.search(rf"(?<!\w){re.escape(text.casefold())}(?!\w)", asked)
+        re.search(rf"(?<!\w){re.escape(text.casefold())}{_ending(text)}(?!\w)", asked)
         for text in {answer, *_said(answer)}
         if text.casefold() in asked
     )
+
+
+def _ending(text: str) -> str:
+    """What may follow a name in a word made of it."""
+    return r"\w{0,3}" if len(text) > 3 and text[-1].isalpha() else ""
 
 
 def _said(answer: str) -> Iterator[str]:

@@ -22,7 +22,9 @@ from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.types import Kind
 
 # Rules tried for one attempt; beginning anew is better than trying every way to end a bad one.
-MOST_STEPS = 60
+MOST_STEPS = 24
+# Programs that are to have more calls than this may take as many rules more.
+USUAL = 4
 LOCATING = frozenset(
     function for function in FUNCTIONS.values() if COUNT.inputs[0].accepts(function.output)
 )
@@ -77,7 +79,7 @@ class Sampler:
         if rule.asks == EXISTS:
             nothing = self.source.random.random() < 0.5
         self.source.nothing, self._wanted, self._steps = nothing, wanted, 0
-        self._most_steps = MOST_STEPS * max(1, least - MOST_STEPS // 15)
+        self._most_steps = MOST_STEPS * max(1, least - USUAL)
         try:
             found, _ = self._derive(rule, Goal(), _scope(rule, self.levels - 1, [], least))
         except _GiveUp:
@@ -96,7 +98,7 @@ class Sampler:
     def _expand(self, symbol: Symbol, scope: Scope, goal: Goal) -> DrawnPart:
         single = symbol.name in scope.single
         if single and not goal.single:
-            goal = replace(goal, single=True)
+            goal = goal.alone()
         # The last part makes up for all calls that are missing: conditions stand in front, and what
         # goes on behind them.
         least = max(0, scope.least) if scope.open <= 1 else 0

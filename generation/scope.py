@@ -31,7 +31,7 @@ from kopl.functions import FILTER_CONCEPT, FIND_ALL
 from kopl.program import Call
 
 # How often a set of one element will do to be counted: there are many more of them than of others.
-ONE_OF = 0.25
+ONE_OF = 0.15
 # How often only those facts describe of which the knowledge base has all.
 MOSTLY = 0.8
 # What dates mean where nothing is before or after them: the year of a figure, of a list.
@@ -52,7 +52,8 @@ class Goal:
     something else tells them apart. ``several``: the result holds others too, as a further
     condition tells the target from them. ``claim``: the part says something of what is known
     already, as in "Is Oslo the capital of Norway?", so that no clause of it needs to narrow
-    anything. ``single``: the result shall hold nothing but the target.
+    anything. ``single``: the result shall hold nothing but the target. ``beside``: a condition that
+    holds as well, and leaves several.
     """
 
     target: int | None = None
@@ -63,6 +64,14 @@ class Goal:
     several: bool = False
     claim: bool = False
     single: bool = False
+    beside: Call | None = None
+
+    def alone(self) -> Goal:
+        """The same for a result that holds nothing else."""
+        return Goal(
+            self.target, self.form, self.qualified, self.path, self.namesakes, self.several,
+            self.claim, True, self.beside,
+        )  # fmt: skip
 
     def at(self, target: int | None, *, namesakes: bool = False, several: bool = False) -> Goal:
         """The same for another target and without asking for a type or qualifiers."""
@@ -205,13 +214,20 @@ class Source:
             raise NoDraw
         return call
 
-    def describing(self, node: int) -> Sequence[tuple[int, Direction]]:
+    def describing(
+        self, node: int, qualified: Qualified | None = None
+    ) -> Sequence[tuple[int, Direction]]:
         """The relations and directions that lead to a node; mostly those that lead to all there is.
 
-        Conditions by others need a further one beside them.
+        Conditions by others need a further one beside them. ``qualified``: of relations that have
+        such qualifiers.
         """
         some = self.taste.closed_links(node) if self.random.random() < MOSTLY else ()
-        return some or list(self.pools.links(node))
+        ways = some or list(self.pools.links(node))
+        if qualified is None:
+            return ways
+        having = self.pools.relations_with(qualified)
+        return [way for way in ways if way[0] in having]
 
     def is_reluctant(self, node: int) -> bool:
         """Whether a value alone shall not describe a node: there are more such in the world."""

@@ -259,7 +259,7 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
         known = None if relation is None else source.kb.relation_number(relation)
         ways = [
             (r, d)
-            for r, d in source.describing(goal.target)
+            for r, d in source.describing(goal.target, goal.qualified)
             if toward in (None, d) and known in (None, r)
         ]
         if goal.qualified is not None:
@@ -291,7 +291,8 @@ def _distinguishing_fact(
 
     Half of the time it is a fact whose other end leads to few nodes but the target: what is
     related to a small town tells it from others, what is related to a continent does not. Where
-    several are wanted, it leads to more than the target.
+    several are wanted, it leads to more than the target, but to few of those that a condition
+    beside it leaves.
     """
     table, links = source.kb.relational, source.pools.links
     assert goal.target is not None
@@ -310,9 +311,18 @@ def _distinguishing_fact(
         fact = draw_from(source.random, facts)
         end = int((table.subject if direction == "forward" else table.object)[fact])
         back: Direction = "backward" if direction == "forward" else "forward"
-        count = len(links(end)[number, back])
-        if count > 1 or not goal.several:
-            found.append((count, (number, direction, [fact])))
+        others = links(end)[number, back]
+        if goal.several and len(others) == 1:
+            continue
+        count = len(others)
+        if goal.beside is not None:
+            known = source.outcome(goal.beside)
+            assert isinstance(known, Located)
+            ends = (table.object if direction == "forward" else table.subject)[others]
+            count = len(np.intersect1d(ends, known.ids))
+            if count in (len(known), len(others)):
+                continue  # one of the two conditions would say it all
+        found.append((count, (number, direction, [fact])))
     if not found:
         raise NoDraw
     return min(found, key=lambda one: one[0])[1]
@@ -375,13 +385,20 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
             raise NoDraw
         return DrawnPart(call, left.target)
     left = source.several(source.draw(first, scope, replace(goal, several=True, single=False)))
-    beside = goal.at(left.target, several=True)
-    for _ in range(TRIED if goal.single else 1):
-        right = source.draw(second, scope, beside)
-        call = Call(pattern.function, (left.call, right.call))
-        if not goal.single or source.size(call) == 1:
+    beside = replace(goal.at(left.target, several=True), beside=left.call)
+    owed = scope.least, scope.open
+    for last in (False,) * (TRIED - 1) + (True,) if goal.single else (True,):
+        scope.least, scope.open = owed
+        try:
+            right = source.draw(second, scope, beside)
+            call = source.narrowing(Call(pattern.function, (left.call, right.call)))
+        except NoDraw:
+            if last:
+                raise
+            continue
+        if last or source.size(call) == 1:
             break
-    return DrawnPart(source.narrowing(call), left.target)
+    return DrawnPart(call, left.target)
 
 
 def _claimed_end(source: Source, part: DrawnPart) -> int:
