@@ -47,7 +47,9 @@ def test_statistics_after_a_run(
     assert {line.split("\t")[0] for line in lines} >= {
         "questions", "mean calls", "share multi-hop", "type Count", "top answers", "first words",
     }  # fmt: skip
-    assert set(lines[:-2]) <= set(printed)
+    # The commonest ones stand in lines of their own there.
+    figures = {line for line in lines if not line.startswith(("top ", "first words"))}
+    assert len(figures) > 10 and figures <= set(printed)
     for quiet in ("-q", "--quiet"):
         assert main([*arguments, quiet, "-o", str(out)]) == 0
         assert capsys.readouterr().err.startswith("kopl: kept 30 of ")
