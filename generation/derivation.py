@@ -95,7 +95,7 @@ class _Speaker:
         drawn: dict[tuple[str, str], list[tuple[str, Variants, tuple[str, ...]]]] = {}
         for name, forms in _variables(text):
             words, lexicon = node.words[name], self.lexicon
-            variants = lexicon.variants(words) if lexicon and self.random else None
+            variants = lexicon.variants(words, forms) if lexicon and self.random else None
             if variants is not None:
                 drawn.setdefault(variants.subject, []).append((name, variants, forms))
             else:

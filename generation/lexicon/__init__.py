@@ -110,6 +110,7 @@ class Lexicon:
         self._has_units = bool(self.annotations.of(UNITS))
         self._names: dict[str, NameWords] = {}
         self._variants: dict[tuple[str, str, str], Variants] = {}
+        self._called_so: dict[str, Variants] = {}  # by name
 
     def dressed(self, words: Words) -> Words:
         """Words as this lexicon has them."""
@@ -172,11 +173,13 @@ class Lexicon:
         """The words of a relation that is followed in a direction."""
         return self._of(RelationWords, relation, direction).words[0]  # type: ignore[return-value]
 
-    def variants(self, words: Words) -> Variants | None:
-        """All that may be said for a word; None where there is one way alone."""
+    def variants(self, words: Words, forms: tuple[str, ...] | None = None) -> Variants | None:
+        """All that may be said for a word, in these forms; None where there is one way alone."""
         if isinstance(words, NameWords):
-            return None
-        if isinstance(words, RelationWords):
+            if forms is not None and "called" not in forms:  # no other form has several
+                return None
+            found = self._of_name(words.text)
+        elif isinstance(words, RelationWords):
             found = self._of(RelationWords, words.text, words.direction)
         elif isinstance(words, ComparisonWords):
             found = self._of(ComparisonWords, words.text, words.key)
@@ -230,6 +233,48 @@ class Lexicon:
         concept = self._entry(CONCEPTS, text, guess_concept)
         entries_of = (concept, *self._further(CONCEPTS, text, concept))
         return Variants((CONCEPTS, text), tuple(ConceptWords(text, e) for e in entries_of))
+
+    def _of_name(self, text: str) -> Variants:
+        """The words of a name and of the aliases of what it names."""
+        found = self._called_so.get(text)
+        if found is None:
+            found = Variants((NAMES, text), (self.name(text), *self._called(text)))
+            if len(self._called_so) < 100_000:
+                self._called_so[text] = found
+        return found
+
+    def _called(self, name: str) -> Iterator[NameWords]:
+        """The aliases that mean nothing but the one thing that has a name, and may be said."""
+        kb = self.kb
+        nodes = kb.named(name).tolist()
+        aliases = kb.aliases_of(nodes[0]) if len(nodes) == 1 else ()
+        if not aliases or nodes[0] in self._not_called:
+            return
+        for alias in aliases:
+            is_only = len(kb.known_as(alias)) == 1 and not len(kb.named(alias))
+            if is_only and alias not in self._silent and not alias.startswith("the "):
+                given = self.annotations.of(NAMES).get(alias)
+                the = given.fields.get("the") if given else self.name(name).the
+                yield NameWords(alias, the, alias=True)
+
+    @cached_property
+    def _silent(self) -> frozenset[str]:
+        """The values of the keys that give no aliases to be said."""
+        given = self.annotations.of(KEYS)
+        keys = [key for key in given if given[key].fields.get("called") is False]
+        values = self.kb.values_of_keys() if keys else {}
+        numbers = {number for key in keys for number in values[key].tolist()}
+        return frozenset(self.kb.value_texts(sorted(numbers)))
+
+    @cached_property
+    def _not_called(self) -> frozenset[int]:
+        """The entities of the concepts that are not called by aliases."""
+        return frozenset(
+            node
+            for concept, given in self.annotations.of(CONCEPTS).items()
+            if given.fields.get("called") is False
+            for node in self.kb.instances_of(concept).tolist()
+        )
 
     def _further(self, section: str, name: str, main: Entry) -> Iterator[Entry]:
         """The entries of the further wordings of a name, whose main one is given."""

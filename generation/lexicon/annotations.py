@@ -33,8 +33,8 @@ ALSO = "also"  # the field with further wordings, each an entry
 # What is true of a name however it is said, and so is no field of a further wording.
 OF_ALL = {
     RELATIONS: ("several", "dates", "complete"),
-    KEYS: ("dates", "complete", "identifies"),
-    CONCEPTS: ("the", "head", "counted", "complete"),
+    KEYS: ("dates", "complete", "identifies", "called"),
+    CONCEPTS: ("the", "head", "counted", "complete", "called"),
 }
 DATES = ("event", "state", "estimate", "edition")
 COMPLETE = {RELATIONS: ("yes", "no", "forward", "backward"), KEYS: ("yes", "no")}
@@ -97,7 +97,7 @@ class Annotations:
             known: frozenset[str] | None = None
             for name, given in entries.items():
                 if section == NAMES:
-                    if not len(kb.named(name)):
+                    if not len(kb.named(name)) and not len(kb.known_as(name)):
                         yield section, name, given, f"{name!r} is the name of no entity"
                     continue
                 known = frozenset(names_of(kb, section)) if known is None else known
@@ -436,6 +436,7 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "keyword": _asked,
         "dates": _one_of(DATES),
         "complete": _one_of(COMPLETE[KEYS]),
+        "called": _truth,
     },
     QUALIFIERS: {"noun": _noun, "a": _noun, "given": _noun, "compared": _text, "question": _asked},
     UNITS: {"one": _noun, "many": _noun},
@@ -447,6 +448,7 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "head": _truth,
         "counted": _truth,
         "complete": _truth,
+        "called": _truth,
     },
     NAMES: {"the": _truth},
 }

@@ -93,7 +93,7 @@ class ConceptEntry:
 
     ``head``: whether people call things by it ("the country that ..."), ``counted``: whether they
     ask how many there are, ``complete``: whether the knowledge base has all there are; None leaves
-    it to the facts.
+    it to the facts. ``called``: whether its entities may be called by their aliases.
     """
 
     noun: str
@@ -103,6 +103,7 @@ class ConceptEntry:
     head: bool | None = None
     counted: bool | None = None
     complete: bool | None = None
+    called: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +117,7 @@ class KeyEntry:
     ("was born"), ``question`` asks for it, with "{}" for its owner, ``keyword`` is what it is
     called in a question of keywords. ``dates`` and ``complete`` are as those of a relation;
     ``complete`` is "yes" or "no". ``identifies``: whether people know things by its values, as by
-    no code; None leaves it to the facts.
+    no code; None leaves it to the facts. ``called``: whether things may be called by such an alias.
     """
 
     noun: str
@@ -132,6 +133,7 @@ class KeyEntry:
     keyword: str = ""
     dates: str = ""
     complete: str = ""
+    called: bool = True
 
 
 @dataclass(frozen=True, slots=True)

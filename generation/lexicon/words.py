@@ -50,18 +50,30 @@ class Words:
 
 @dataclass(frozen=True, slots=True)
 class NameWords(Words):
-    """The name of an entity; ``the``: whether "the" goes before it (None: told by the name)."""
+    """The name of an entity; ``the``: whether "the" goes before it (None: told by the name).
+
+    ``alias``: it is an alias, which stands where a rule asks for what a thing is called.
+    """
 
     the: bool | None = None
+    alias: bool = False
 
     def plain(self) -> str:
         """The name, behind "the" where English wants it."""
+        if self.alias:
+            raise NoWords
+        return self.called()
+
+    def called(self) -> str:
+        """The same, or an alias that means nothing else: "the UK"."""
         if self.the is None:
             return english.name_in_sentence(self.text)
         return english.behind_the(self.text) if self.the else self.text
 
     def bare(self) -> str:
         """The name without an article."""
+        if self.alias:
+            raise NoWords
         return self.text
 
 

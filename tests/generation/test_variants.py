@@ -14,6 +14,7 @@ from generation.lexicon import (
     Direction,
     KeyWords,
     Lexicon,
+    NameWords,
     NoWords,
     OperatorWords,
     RelationWords,
@@ -22,7 +23,7 @@ from generation.lexicon import (
     parse_annotations,
     say,
 )
-from kb import KnowledgeBase, Quantity, ReadError
+from kb import Builder, KnowledgeBase, Quantity, ReadError
 from kopl import functions as f
 from kopl.program import Call
 
@@ -286,3 +287,74 @@ def test_a_form_that_what_is_near_forbids_gives_way(lexicon: Lexicon) -> None:
     ):
         found = derivation(words, 2, name, relation=relation)
         assert _drawn(found) == {f"What is the number of those {clause}?" for clause in said}
+
+
+# --- aliases ---------------------------------------------------------------------------------
+
+
+def countries() -> KnowledgeBase:
+    builder = Builder()
+    builder.add_concept("country", "country")
+    builder.add_concept("language", "language")
+    builder.add_entity("gb", "United Kingdom", ["country"], ["UK", "Britain", "British", "the UK"])
+    builder.add_attribute("gb", "demonym", "British")
+    builder.add_entity("cd", "DR Congo", ["country"], ["Congo", "Zaire"])
+    builder.add_entity("cg", "Congo Republic", ["country"], ["Congo"])
+    builder.add_entity("nl", "Netherlands", ["country"])
+    builder.add_entity("de", "German", ["language"], ["Deutsch"])
+    for id in ("j1", "j2"):
+        builder.add_entity(id, "Java", ["country"], [f"{id} land"])
+    return builder.build()
+
+
+ALIASES = """\
+keys: {demonym: {called: false}}
+concepts: {language: {called: false}}
+names: {UK: {the: true}}
+"""
+
+
+@pytest.fixture(scope="module")
+def called() -> Lexicon:
+    return Lexicon(countries(), parse_annotations(ALIASES, "my.yaml"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("United Kingdom", ["the United Kingdom", "the UK", "Britain"]),  # no demonym
+        ("DR Congo", ["DR Congo", "Zaire"]),  # what another one is called, too, is not said
+        ("Congo Republic", ["the Congo Republic"]),
+        ("Netherlands", ["the Netherlands"]),
+        ("German", ["German"]),  # languages are not called by aliases
+        ("Java", ["Java"]),  # nor is one of two
+    ],
+)
+def test_what_things_are_called(called: Lexicon, name: str, said: list[str]) -> None:
+    assert [say(words, "called") for words in called.wordings(NameWords(name))] == said
+
+
+def test_aliases_stand_only_where_a_rule_asks_for_them(called: Lexicon) -> None:
+    grammar = read_grammar(
+        "ROOT[A] -> QueryName(Find($name))\n    | {name.called}? {name.called}\n"
+        "    | canonical: {name}?\n"
+        "ROOT[B] -> Count(Find($name))\n    | {name}, {name.bare}?\n"
+    )
+    program = Call(f.QUERY_NAME, (Call(f.FIND, (), ("United Kingdom",)),))
+    first, second = (
+        Derivation(rule, program, {"name": NameWords("United Kingdom")}, {}, 0, lexicon=called)
+        for rule in grammar.rules["ROOT"]
+    )
+    drawn = {first.question(Random(seed)) for seed in range(40)}
+    assert drawn == {
+        "The United Kingdom? the United Kingdom", "The UK? the UK", "Britain? Britain",
+    }  # fmt: skip
+    assert first.question(None) == "The United Kingdom?"
+    assert {second.question(Random(seed)) for seed in range(40)} == {
+        "The United Kingdom, United Kingdom?"
+    }
+
+
+def test_the_article_of_an_alias_may_be_told(called: Lexicon) -> None:
+    with pytest.raises(ReadError, match="is the name of no entity"):
+        Lexicon(countries(), parse_annotations("names: {EU: {the: true}}", "my.yaml"))
