@@ -242,7 +242,8 @@ class Judge:
         program = derivation.program
         if not self._unseen.is_new(marks(question, program)):
             return None, "seen before"
-        if reads_badly(question):
+        lexicon = derivation.lexicon
+        if reads_badly(question) or (lexicon is not None and lexicon.says_twice(question)):
             return None, "reads badly"
         shared: dict[Call, Outcome] = {}
         singular = [

@@ -7,6 +7,7 @@ textual argument.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
@@ -24,6 +25,7 @@ from generation.lexicon.annotations import (
     UNITS,
     Annotations,
     annotations_for,
+    names_of,
     parse_annotations,
     read_annotations,
 )
@@ -306,6 +308,36 @@ class Lexicon:
     @staticmethod
     def _quantity(value: Quantity, unit: UnitEntry) -> ValueWords:
         return ValueWords(str(value), value, english.say_quantity(value, unit.one, unit.many))
+
+    def says_twice(self, question: str) -> bool:
+        """Whether a question calls something by a concept and by a relation that say the same.
+
+        "The parliament that is the legislature of Norway" is no more than its legislature.
+        """
+        return self._twins is not None and bool(self._twins.search(question))
+
+    @cached_property
+    def _twins(self) -> re.Pattern[str] | None:
+        """A concept, "that is", and a relation's noun, for those that share a noun."""
+        nouns: dict[str, set[str]] = {}  # those of relations, by each of them
+        for relation in self.kb.relations:
+            words = self.wordings(self.relation(relation, "forward"))
+            entries = (one.entry for one in words if isinstance(one, RelationWords))
+            own = {text for entry in entries for text in (entry.noun, entry.nouns) if text}
+            for text in own:
+                nouns.setdefault(text, set()).update(own)
+        found = []
+        for concept in names_of(self.kb, CONCEPTS):
+            words = self.wordings(self.concept(concept))
+            entries_of = (one.entry for one in words if isinstance(one, ConceptWords))
+            called = {text for entry in entries_of for text in (entry.noun, entry.nouns)}
+            shared = set[str]().union(*(nouns.get(text, ()) for text in called))
+            if shared:
+                one, other = ("|".join(map(re.escape, sorted(texts))) for texts in (called, shared))
+                found.append(
+                    rf"(?:{one}) (?:that|who) (?:is|are|was|were) (?:the |an? )?(?:{other})"
+                )
+        return re.compile(rf"\b(?:{'|'.join(found)})\b") if found else None
 
     def possessive(self, node: int, person: bool) -> str:
         """his, her, its; "their" for a person of whom it is not known."""

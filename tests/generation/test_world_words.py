@@ -183,3 +183,19 @@ def test_no_article_before_a_plural(world: KnowledgeBase) -> None:
                 entry = words.entry  # type: ignore[attr-defined]
                 plural = getattr(entry, "plural", False)
                 assert not (plural and entry.a.startswith(("a ", "an "))), entry.a
+
+
+@pytest.mark.parametrize(
+    ("question", "twice"),
+    [
+        ("Who leads the parliament that is the legislature of Norway?", True),
+        ("List the farm products that are agricultural products of Ghana.", True),
+        ("What is the anthem that is the national song of Kenya?", True),
+        ("What is the anthem that was composed by Ludvig Mathias Lindeman?", False),
+        ("Which language is spoken in Norway?", False),
+        ("What is the city that is the capital of Norway?", False),
+        ("Is the Iranian Space Agency the space agency of Iran?", False),
+    ],
+)
+def test_what_says_the_same_twice(world: KnowledgeBase, question: str, twice: bool) -> None:
+    assert Lexicon(world).says_twice(question) == twice
