@@ -2,7 +2,10 @@
 
     python benchmarks/paraphrases.py                       # the table
     python benchmarks/paraphrases.py --failures            # and what went wrong, of the dev part
-    python benchmarks/paraphrases.py --replies KEPT.jsonl REJECTED.jsonl     # of a model's run
+    python benchmarks/paraphrases.py --replies OUT.jsonl   # of a model's replies, instead
+
+Replies are what `kopl paraphrase model … --names ignore --meaning ignore --edit-distance 0` kept;
+with --failures all of them are shown, each with what the filters do, for a reader to judge.
 
 The right paraphrases stand in benchmarks/paraphrasing/good.jsonl (its README.md says who wrote
 them), the wrong ones are made of them by benchmarks/paraphrasing/hostile.py. Half of each is for
@@ -16,7 +19,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 # The folder of this file has a module with the name of a package.
@@ -27,7 +30,7 @@ from benchmarks.paraphrasing.hostile import Hostile, Source, Wrong  # noqa: E402
 from generation.paraphrase.filters import Candidate, Filters, Rejected, Report, sift  # noqa: E402
 from generation.paraphrase.originals import Original  # noqa: E402
 from kb import load  # noqa: E402
-from kopl.example import read_example, read_objects  # noqa: E402
+from kopl.example import read_example, read_examples, read_objects  # noqa: E402
 
 GOOD = Path(__file__).resolve().parent / "paraphrasing" / "good.jsonl"
 EACH = 100  # wrong paraphrases of a class
@@ -81,7 +84,8 @@ def judge(original: Original, text: str, filters: Filters, score: Score) -> str:
     score.given += 1
     score.kept += bool(kept)
     score.review += report.review
-    score.reasons[reason] += not kept
+    if reason:
+        score.reasons[reason] += 1
     return reason
 
 
@@ -98,9 +102,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the table; 1 where more wrong or fewer right ones are kept than is reached for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--failures", action="store_true", help="show those of the dev part")
+    parser.add_argument(
+        "--replies", nargs="+", metavar="FILE", help="paraphrases of models, as question sets"
+    )
+    parser.add_argument("--meaning", default="check", help="ignore: without comparing")
     parser.add_argument("--names", default="reject", help="as kopl paraphrase has it")
     given = parser.parse_args(arguments)
-    filters = Filters(judges=0, names=given.names)
+    filters = Filters(judges=0, names=given.names, meaning=given.meaning)
+    if given.replies:
+        return _replies(given.replies, filters, given.failures)
     right = list(goods())
     wrongs = list(hostile(right))
     begun = time.process_time()
@@ -127,6 +137,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for name, score in scores.items()
         )
     )
+
+
+def _replies(files: Iterable[str], filters: Filters, show: bool) -> int:
+    """Print what the filters do with the replies of models."""
+    scores: dict[str, Score] = {}
+    for file in files:
+        score = scores.setdefault(Path(file).stem, Score())
+        for example in read_examples(file):
+            # The wording before the paraphrase is not known any more; the canonical one is.
+            original = Original(
+                example.id or "", replace(example, question=example.canonical or "")
+            )
+            reason = judge(original, example.question, filters, score)
+            verdict = reason or "kept"
+            score.wrong.append(f"- {verdict}\n  {example.question!r}\n  of: {original.canonical}")
+    print(table(scores))
+    if show:
+        for name, score in scores.items():
+            print(f"\n## {name}\n", *score.wrong, sep="\n")
+    return 0
 
 
 def _note(score: Score, part: str, reason: str, original: Original, text: str) -> None:

@@ -31,6 +31,7 @@ _ASKED = {
 }  # fmt: skip
 _RELATIVE = frozenset({"which", "who", "whose", "where"})
 _CLAUSES = re.compile(r"[,;:.]+ |[–—()]+ ?| - ")
+_VALUE = re.compile(r"what(?:'s| is| was) the (\w+) (.*)")
 _EXISTS = re.compile(r"\W*(?:is|are|was|were) (?:there|any)\b")
 _DAY = re.compile(r"-?\d{1,4}-\d{2}-\d{2}")
 _YEAR = re.compile(r"-?\d{1,4}")
@@ -59,11 +60,17 @@ def answer_form(program: Call, answer: str | None, form: Any = None) -> set[str]
     return {"a number"} if _NUMBER.fullmatch(answer) else {"a text"}
 
 
-def form_fault(masked: str, expected: set[str], *, chooses: bool) -> Finding | None:
+def form_fault(
+    masked: str, expected: set[str], *, chooses: bool, compared: str = ""
+) -> Finding | None:
     """Why a wording (as `mentions.marked` has it) asks for another form of answer, or None.
 
-    ``chooses``: the program chooses between two, as "is it A or B" may ask.
+    ``chooses``: the program chooses between two, as "is it A or B" may ask. ``compared`` is the key
+    by which it chooses, if it does: "what is the largest area" asks for the area.
     """
+    value = _VALUE.match(masked) if compared else None
+    if value and value[1] in vocabulary().directions and value[2].startswith(compared.casefold()):
+        return Finding("another form of answer", f"the {compared} itself is asked")
     forms = asked(masked)
     if chooses and "polar" in forms and " or " in masked and not _EXISTS.match(masked):
         forms = {"choice"}

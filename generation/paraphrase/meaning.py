@@ -333,6 +333,13 @@ class Meaning:
         return next((w for w in words if w in general and stem(w) not in self._accepted), "")
 
     @cached_property
+    def _told(self) -> list[Unit]:
+        """The relations that the canonical question says by their own words: "in" says none."""
+        words = [stem(word) for word in words_in(self._wordings[0])]
+        relations = [unit for unit in self._units if unit.kind is Kind.RELATION]
+        return [unit for unit in relations if any(word in unit.accepted for word in words)]
+
+    @cached_property
     def _figures(self) -> frozenset[str]:
         return frozenset(_FIGURES.findall(self._text))
 
@@ -352,7 +359,7 @@ class Meaning:
                 # "The atomic number" is not the atomic weight.
                 about = f"{self._generals(words)} instead of {unit.text}"
                 yield Finding("it may ask something else", about), False
-            elif unit.named and not unit.is_said(said):
+            elif (unit.named or unit in self._told) and not unit.is_said(said):
                 yield Finding("a condition may be lost", unit.text), False
 
 

@@ -121,11 +121,13 @@ class Original:
         example = self.example
         masked = marked(self._mentions, text)
         chooses = example.program.function.name == "SelectBetween"
+        selects = example.program.function.name in ("SelectBetween", "SelectAmong")
+        compared = example.program.arguments[0] if selects else ""
         answers = example.answers or ((example.answer,) if example.answer else ())
         expected = answer_form(
             example.program, answers[0] if answers else None, example.answer_form
         )
-        if form := form_fault(masked, expected, chooses=chooses):
+        if form := form_fault(masked, expected, chooses=chooses, compared=compared):
             return form, None
         certain: Finding | None = None
         doubtful: Finding | None = None

@@ -52,6 +52,11 @@ VERIFY = Example(
     read('VerifyNum(QueryAttr(Find("Norway"), "area"), "300000 square kilometre", "<")'),
     "no",
 )
+CAPITAL = Example(
+    "For the country whose capital is Oslo, what is its birth rate?",
+    read('QueryAttr(Relate(Find("Oslo"), "capital", "backward"), "birth rate")'),
+    "9.5 per thousand",
+)
 LEADER = Example(
     "Who is the head of state of Norway?",
     read('QueryName(Relate(Find("Norway"), "head of state", "forward"))'),
@@ -103,6 +108,9 @@ WRONG = [
      "names in each other's places"),
     (WHEN, "Who discovered the element of tantalum-167, if not Anders Ekeberg?",
      "another form of answer"),
+    (CAPITAL, "What is the birth rate of Oslo?", "a condition may be lost?"),
+    (AMONG, "What is the longest coastline length of a republic with over 5 million inhabitants?",
+     "another form of answer"),
     (WHEN, "When was the element of tantalum-167 criticised by Anders Ekeberg?",
      "?"),
     (VERIFY, "Is Norway larger than 300,000 square kilometres?", "a comparison goes the other way"),
@@ -138,6 +146,7 @@ RIGHT = [
     (WHEN, "When did Anders Ekeberg first find the element that tantalum-167 belongs to?"),
     (VERIFY, "Does Norway cover less than 300,000 km²?"),
     (VERIFY, "Can you tell me whether Norway is smaller than 300,000 square kilometers?"),
+    (CAPITAL, "What is the rate of births in the country with Oslo as its capital?"),
     (LEADER, "Which person rules the country of Norway?"),
     (LEADER, "Tell me who Norway's head of state is."),
 ]
