@@ -6,7 +6,9 @@ import importlib
 import json
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,6 +23,7 @@ from kb import Builder
 from kopl.answer_forms import Is
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
+from kopl_base.errors import KoplError
 from kopl_cli import main
 
 # Beside the script stands the folder of its questions, which a type checker takes for the module.
@@ -281,6 +284,42 @@ def test_review_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert main(["paraphrase", "import", str(questions), str(review), "-o", str(out),
                  "--judges", "1"]) == 0  # fmt: skip
     assert [one.question for one in read_examples(out)] == ["Who is the boss of Norway?"]
+
+
+def test_a_trained_run_doubts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command asks the parser of --run what each paraphrase means."""
+    pytest.importorskip("torch")
+    from parsers import parser
+
+    class Reads:
+        """Reads every question as one about a head of state."""
+
+        def ask(self, question: str, top: int) -> list[Any]:
+            if "rules" in question:
+                raise KoplError("it has no words for that")
+            return [SimpleNamespace(program=LEADER.program)]
+
+    def load(folder: str, kb: str | None = None) -> Reads:
+        assert folder == "my-run"
+        return Reads()
+
+    monkeypatch.setattr(parser.Parser, "load", load)
+    path, out, review = tmp_path / "q.jsonl", tmp_path / "out.jsonl", tmp_path / "review.csv"
+    write_examples(path, [replace(LEADER, id="1"), replace(CAPITAL, id="2")])
+    (tmp_path / "anna.csv").write_text(
+        "task,paraphrase\n1,Who leads Norway?\n1,Who rules the country of Norway?\n"
+        "2,What is the rate of births in the country with Oslo as its capital?\n",
+        "utf-8",
+    )
+    assert main(["paraphrase", "import", str(path), str(tmp_path / "anna.csv"), "-o", str(out),
+                 "--judges", "0", "--run", "my-run", "--review", str(review)]) == 0  # fmt: skip
+    assert "2 for review (the parser reads another program 2)" in capsys.readouterr().err
+    assert [one.question for one in read_examples(out)] == ["Who leads Norway?"]
+    told = review.read_text("utf-8-sig")
+    assert "another program: none: it has no words for that" in told
+    assert "another program: QueryName(Relate(Find(" in told
 
 
 # --- words --------------------------------------------------------------------------------------
