@@ -153,9 +153,18 @@ def _several(noun: str) -> str:
 # --- concepts, units -------------------------------------------------------------------------
 
 
+_MASS = re.compile(
+    r"(?:[a-z]{4}ism|\b(?:music|software|hardware|literature|poetry|fiction|furniture|equipment"
+    r"|information|evidence|machinery|jazz|cricket|football|baseball|basketball|volleyball|research"
+    r"|medicine|philosophy|mathematics|physics|chemistry|biology|economics|politics|education))$"
+)
+
+
 def guess_concept(name: str, noun: str = "") -> ConceptEntry:
     """The words of a concept, told by its name."""
     noun = noun or readable(name)[0]
+    if _MASS.search(english.head(noun)):  # of "jazz music" there are none to count
+        return ConceptEntry(noun, noun, noun, counted=False)
     return ConceptEntry(noun, _several(noun), english.with_article(noun))
 
 

@@ -133,6 +133,13 @@ def test_keys(name: str, noun: str, doubted: bool) -> None:
     assert (guess.entry.noun, bool(guess.doubt)) == (noun, doubted)
 
 
+@pytest.mark.parametrize("name", ["jazz music", "agnosticism", "computer hardware"])
+def test_concepts_that_nobody_counts(name: str) -> None:
+    entry = guesses.guess_concept(name)
+    assert (entry.noun, entry.nouns, entry.a, entry.counted) == (name, name, name, False)
+    assert guesses.guess_concept("prism").counted is None
+
+
 def test_keys_of_what_happened() -> None:
     for name, said in (("born", "was born"), ("died", "died"), ("published", "was published")):
         event = guesses.key(name).entry.event
