@@ -140,8 +140,9 @@ def number_beside(random: Random, value: Quantity, above: bool) -> Quantity:
     rounded = float(f"{found:.10g}")
     if (rounded > number) != above or rounded == number:
         raise NoDraw
-    if rounded <= 0 < number:
-        rounded = 0.0
+    # That something is above nothing, or below all there is, says nothing.
+    if rounded <= 0 < number or (value.unit == "percent" and rounded >= 100 > number):
+        raise NoDraw
     return Quantity(rounded, value.unit)
 
 

@@ -275,6 +275,16 @@ def test_numbers_beside_are_round() -> None:
         assert found.number > 643_801 and found.number % 10_000 == 0
 
 
+def test_numbers_beside_say_something() -> None:
+    from random import Random
+
+    for seed in range(50):
+        for value, above in ((Quantity(99.2, "percent"), True), (Quantity(1), False)):
+            with pytest.raises(NoDraw):
+                number_beside(Random(seed), value, above)
+        assert number_beside(Random(seed), Quantity(64, "percent"), True).number < 100
+
+
 def test_what_reads_badly() -> None:
     assert reads_badly("Which anthem is the anthem of Norway?")
     assert reads_badly("Who is represented in in 2024?")
