@@ -167,6 +167,16 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
         unrelated = ConceptWords(_unrelated_concept(source, inner))
         return DrawnPart(scope.call(pattern, [inner.call], unrelated), inner.target, inner.fact)
     call = _called(source, pattern, inner, given, goal.single)
+    # With the noun too, each condition has to leave less than there is without it.
+    narrowed, parts = inner.call.function, inner.call.inputs
+    if any(part.function is f.FIND for part in parts):
+        # A name, which the noun alone might tell from its namesakes.
+        parts = tuple(part for part in parts if part.function is f.FIND)
+    elif narrowed is not f.AND and not narrowed.name.startswith("QFilter"):
+        parts = ()
+    for left in parts if narrowed is not f.RELATE else ():
+        if source.size(Call(pattern.function, (left,), call.arguments)) == source.size(call):
+            raise NoDraw
     scope.bind(argument, ConceptWords(call.arguments[0]))
     return DrawnPart(call, inner.target, inner.fact)
 
