@@ -269,6 +269,7 @@ def _about_all_of_it(section: str, place: str, main: Any, fields: Mapping[str, A
             raise Poor("half of what it is called")
     elif section == QUALIFIERS and place == "question":
         known = {"it", "that", "this", *noun.split(), *main.given.split()}
+        known -= {"the", "a", "an", "with", "of"}
         if not known & set(fields[place].split()):
             raise Poor("a question of some other thing")
 

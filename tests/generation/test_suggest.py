@@ -84,7 +84,7 @@ POOR = [
     (RELATIONS, "place of birth", "noun: place", "half of what it is called"),
     (KEYS, "inception", "question: when was {}", "an unfinished question"),
     (KEYS, "area", "question: which is larger, {}", "an unfinished question"),
-    (QUALIFIERS, "title", "question: which bridge was completed", "a question of some other thing"),
+    (QUALIFIERS, "title", "question: when was the bridge built", "a question of some other thing"),
     (CONCEPTS, "city", "noun: country", "said of another name"),
     (KEYS, "area", "keyword: elevation", "said of another name"),
     (KEYS, "area", "noun: bottom", "said of the example"),
