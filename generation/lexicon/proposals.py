@@ -48,6 +48,8 @@ _ASKING = re.compile(r"(?:(?:in|on|at|to|from|of|by|for|with|since|until|under|a
                      r"(?:who|whom|whose|what|which|where|when|why|how)\b")  # fmt: skip
 # "when was {}", "which is taller, {}"
 _UNFINISHED = re.compile(r"^\w+ (?:is|are|was|were|do|does|did|has|have) \{\}$|, \{\}$|, or\b")
+# A question for the detail by another noun: "what was the rank".
+_WHAT_IS_IT = re.compile(r"(?:who or )?(?:what|who|which) (?:is|was|are|were) the \w+(?: \w+)?")
 _TWICE = re.compile(r"\b(\w+) \1\b", re.IGNORECASE)
 _CLASHING = re.compile(
     r"\b(?:(?:a|an|the) (?:a|an|the|of|is|are|was|by)|(?:of|in|by|to|with|for|from|at) (?:of|by)"
@@ -270,7 +272,8 @@ def _about_all_of_it(section: str, place: str, main: Any, fields: Mapping[str, A
     elif section == QUALIFIERS and place == "question":
         known = {"it", "that", "this", *noun.split(), *main.given.split()}
         known -= {"the", "a", "an", "with", "of"}
-        if not known & set(fields[place].split()):
+        asked = fields[place]
+        if not known & set(asked.split()) and not _WHAT_IS_IT.fullmatch(asked):
             raise Poor("a question of some other thing")
 
 
