@@ -30,7 +30,8 @@ _ASKED = {
     "choice": "a choice", "imperative": "something", "unknown": "something",
 }  # fmt: skip
 _RELATIVE = frozenset({"which", "who", "whose", "where"})
-_CLAUSES = re.compile(r"[,;:.]+ |[–—()]+ ?| - ")
+_CLAUSES = re.compile(r"[,;:.]+ |[–—]+ ?| - ")
+_BRACKET = re.compile(r"\([^()]*\)")
 _VALUE = re.compile(r"what(?:'s| is| was) the (\w+) (.*)")
 _EXISTS = re.compile(r"\W*(?:is|are|was|were) (?:there|any)\b")
 _DAY = re.compile(r"-?\d{1,4}-\d{2}-\d{2}")
@@ -89,9 +90,10 @@ def asked(masked: str) -> set[str]:
     ({'open'}, {'count'})
     """
     words = vocabulary()
-    text = masked.strip()
+    text = _BRACKET.sub(" ", masked).strip()
+    led = False
     while found := words.phrases["leads"].match(text):
-        text = text[found.end() :].strip(" ,:")
+        text, led = text[found.end() :].strip(" ,:"), True
         if text.startswith(("whether ", "if ")):
             return {"polar"}
     relative: set[str] = set()
@@ -114,7 +116,8 @@ def asked(masked: str) -> set[str]:
             continue
         if (form := _form(tokens[place:])) and not form & {"open", "person", "place"}:
             return form | {"unknown"} if form == {"time"} else form
-    return {"counting"} if words.sets["counting"] & set(tokens) else {"unknown"}
+    counts = {"counting"} if words.sets["counting"] & set(tokens) else set()
+    return {"imperative"} | counts if led else counts or {"unknown"}
 
 
 def _form(tokens: list[str]) -> set[str] | None:
@@ -126,7 +129,8 @@ def _form(tokens: list[str]) -> set[str] | None:
             return {"count"}
         if following == "often":
             return {"frequency"}
-        return {"quantity"} if following in sets["sizes"] else {"manner", "quantity"}
+        counts = {"counting"} if sets["counting"] & set(tokens) else set()
+        return {"quantity"} | counts if following in sets["sizes"] else {"manner", "quantity"}
     if first in ("what", "which"):
         if following in sets["times"] and not (following == "time" and "zone" in tokens[2:3]):
             return {"time"}

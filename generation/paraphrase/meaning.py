@@ -170,6 +170,16 @@ class Meaning:
         """Words that compare or negate and belong to a name, as "the highest point"."""
         return Counter(word for unit in self._units for word in words_in(plain(unit.text)))
 
+    @cached_property
+    def _denying(self) -> Counter[str]:
+        """The negations in what a lexicon says of names: "without access to the sea"."""
+        return Counter(
+            word
+            for unit in self._units
+            for word in set(words_in(plain(self._lexicon(unit.kind, unit.text))))
+            if word in self._words.sets["negations"]
+        )
+
     # --- negations ------------------------------------------------------------------------------
 
     def _negations(self, masked: str, words: Sequence[str]) -> Iterator[tuple[Finding, bool]]:
@@ -178,9 +188,13 @@ class Meaning:
         found = [one[0] for one in self._words.phrases["negating"].finditer(rest)]
         rest = self._words.phrases["negating"].sub(" ", rest)
         free = self._free["not"] + self._free["non"] + self._free["no"]
+        lexical = self._denying.copy()
         for word in words_in(rest):
             if word in self._words.sets["negations"]:
                 if word == "non" and free:
+                    continue
+                if lexical[word] and not self._free[word]:
+                    lexical[word] -= 1
                     continue
                 found.append(word)
             elif word not in self._own and _negated(word, self._stems, self._words):

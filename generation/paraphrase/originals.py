@@ -13,6 +13,7 @@ from rapidfuzz.distance import Levenshtein
 from generation.lexicon.annotations import (
     CONCEPTS,
     KEYS,
+    OF_ALL,
     QUALIFIERS,
     RELATIONS,
     Annotations,
@@ -33,6 +34,10 @@ _SECTIONS = {
 }  # fmt: skip
 
 
+# Fields of an entry that set something and are no wordings.
+_SET = frozenset({"plural", *(field for fields in OF_ALL.values() for field in fields)})
+
+
 @dataclass(frozen=True)
 class Knowledge:
     """What is known of names besides the questions: wordings of a lexicon, aliases of entities.
@@ -50,7 +55,10 @@ class Knowledge:
         given = annotations.of(_SECTIONS[kind]).get(name)
         if given is None:
             return ""
-        return " ".join(text for fields in (given.fields, *given.also) for text in _texts(fields))
+        said = (
+            {k: v for k, v in one.items() if k not in _SET} for one in (given.fields, *given.also)
+        )
+        return " ".join(text for one in said for text in _texts(one))
 
     def aliases(self, name: str) -> tuple[str, ...]:
         """The aliases of what has a name."""
@@ -61,7 +69,7 @@ class Knowledge:
 
 
 def _texts(value: Any) -> Iterator[str]:
-    """The texts in the fields of an entry; those that set something, as "yes", do no harm."""
+    """The texts in the fields of an entry."""
     if isinstance(value, str):
         yield value.replace("{}", " ")
     elif isinstance(value, Mapping):

@@ -13,7 +13,9 @@ from kopl.types import Kind
 
 # Functions whose operands may stand in any order.
 _UNORDERED = frozenset({"And", "Or", "SelectBetween"})
-_WHAT_TO = re.compile(r"(?:what|who)(?:'s| is| was| are) .*\bto\b")
+_WHAT_TO = re.compile(
+    r"(?:what|who)(?:'s| is| was| are) (?!.*\b(?:relat|link|connect|from\b|between\b)).*\bto\b"
+)
 _REACH = 4  # words to each side
 # What exchanging must gain to be believed, and to be doubted.
 CERTAIN, DOUBTFUL = 0.6, 0.45
@@ -79,6 +81,9 @@ def _contexts(text: str, marks: Sequence[str]) -> dict[str, Context]:
                     break
                 beside = words[at]
                 if beside in sets["articles"]:
+                    continue
+                if step < 0 and not distance and stem(beside) in sets["kinds"]:
+                    context[stem(beside)] = 0.5  # "of the river Sutlej" is "of the Sutlej", too
                     continue
                 distance += 1
                 if beside in marks:

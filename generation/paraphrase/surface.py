@@ -24,7 +24,7 @@ MARKS = 2
 
 _MARKUP = frozenset("<>{}[]|\\^`~=*_@")
 _CODE = re.compile(
-    r"&#?\w+;|https?:|www\.|javascript:|['\")]\s*;|(?<!-)--\s|--$|\$[a-z_{]|%[sd]\b|#(?!\s?\d)"
+    r"&#?\w+;|https?:|www\.|javascript:|['\"]\s*;|(?<!-)--\s|--$|\$[a-z_{]|%[sd]\b|#(?!\s?\d)"
     r"|\bunion\s+select\b|\bdrop\s+table\b|\bselect\b.{1,200}?\bfrom\b.{1,200}?\bwhere\b|\\n",
     re.IGNORECASE | re.DOTALL,
 )
@@ -93,9 +93,12 @@ def _markup(text: str, known: str) -> str:
 
 
 def _talk(text: str, known: str) -> str:
-    known = plain(known)
-    if any(found[0] not in known for found in vocabulary().phrases["talk"].finditer(plain(text))):
-        return "words around the question"
+    known, text = plain(known), plain(text)
+    for found in vocabulary().phrases["talk"].finditer(text):
+        # A label as "output:" begins the text or a sentence.
+        label = found[0].endswith(":") and text[: found.start()].strip()[-1:] not in ("", ".", "!")
+        if found[0] not in known and not label:
+            return "words around the question"
     return ""
 
 
@@ -113,7 +116,8 @@ def _shape(text: str, known: str) -> str:
         return "more than one question"
     if not asks and text.rstrip().endswith(".") and "?" in known:
         first = _FIRST.match(text)
-        if first and first[1].lower() not in vocabulary().sets["openers"]:
+        last = text.split()[-1]
+        if last.count(".") == 1 and first and first[1].lower() not in vocabulary().sets["openers"]:
             return "no question"
     return ""
 
