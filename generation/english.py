@@ -116,6 +116,8 @@ _SPELT = "AEFHILMNORSX"  # letters that are said with a vowel first
 # 8, 11 and 18, whatever thousands follow, and the years of their hundreds.
 _ELEVEN = re.compile(r"8\d*|1[18](?:\d\d|(?:\d{3})*)")
 _AN = word_set("ubuntu ugric umbrian umayyad uzbek urdu ural uralic urban uppsala")
+# No word is longer. Of what is, inflect would take a time that grows with the square of its length.
+_LONGEST = 100
 
 
 @cache
@@ -220,8 +222,9 @@ def _plural_word(noun: str) -> str:
         return known
     if hyphened := _HYPHENED.fullmatch(noun):  # "mother-in-law"
         return _plural_word(hyphened[1]) + hyphened[2]
-    if not noun[-1:].isalpha() or (noun.isupper() and len(noun) <= 5):
-        return noun + "s"  # km², NGO
+    acronym = noun.isupper() and len(noun) <= 5
+    if acronym or not noun[-1:].isalpha() or len(noun) > _LONGEST:
+        return noun + "s"  # NGO, km²
     if re.search(r"[^\Waeiou\d]y$", noun) and not noun[:1].isupper():
         return noun[:-1] + "ies"
     return str(_engine().plural_noun(noun))
@@ -239,7 +242,9 @@ def is_plural(phrase: str) -> bool:
     lower = noun.lower()
     if lower in _MANY or lower in _SEVERAL:
         return True
-    if lower in _ONE or irregular(lower) == lower or not lower.isalpha() or len(lower) < 4:
+    if lower in _ONE or irregular(lower) == lower or not lower.isalpha():
+        return False
+    if not 4 <= len(lower) <= _LONGEST:
         return False
     if _ONE_BY_END.search(lower):
         return False
@@ -272,7 +277,7 @@ def _article(phrase: str) -> str:
         return "an" if first[0].upper() in _SPELT else "a"
     if first in _SAID_AS_WORDS and first[0] == "U":
         return "a"  # UNESCO
-    return str(_engine().a(first.lower())).partition(" ")[0]
+    return str(_engine().a(first[:_LONGEST].lower())).partition(" ")[0]
 
 
 # --- comparisons -----------------------------------------------------------------------------

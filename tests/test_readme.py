@@ -46,7 +46,8 @@ def test_the_builder_example_of_the_document() -> None:
     output = io.StringIO()
     with contextlib.redirect_stdout(output):
         exec(compile(code, "knowledge-base.md", "exec"), {})
-    assert output.getvalue() == "Oslo\n"
+    printed = [line.partition("  # ")[2] for line in code.splitlines() if line.startswith("print(")]
+    assert output.getvalue().splitlines() == printed == ["Oslo", "['Norway']"]
 
 
 def test_the_example_of_the_sparql_page() -> None:
