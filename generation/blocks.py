@@ -133,6 +133,7 @@ class Balance:
         self._of: Counter[str] = Counter()
         self._answers: Counter[tuple[str, str]] = Counter()
         self._used: Counter[Function] = Counter()
+        self._asked: Counter[Function] = Counter()
         reach = frozenset[Function]().union(*(rule.reach for rule in grammar.rules[ROOT]))
         self._functions = [function for function in FUNCTIONS.values() if function in reach]
 
@@ -162,6 +163,8 @@ class Balance:
         if rare is not None:
             everywhere = [rule for rules in self._rules.values() for rule in rules]
             leading = [rule for rule in everywhere if rare in rule.reach]
+            # One that is asked for in vain keeps no other from its turn.
+            self._asked[rare] += 1
             if leading:  # the types that have it may have no share
                 yield Order(leading, rare, least=self._least)
         while self._rules:
@@ -183,10 +186,10 @@ class Balance:
         return self._random.choice(near)
 
     def _rarest(self) -> Function | None:
-        """The function that came least often, unless all came often enough."""
+        """The function that came least often, and was asked for least; None if all came enough."""
         if not self._functions:
             return None
-        rare = min(self._functions, key=lambda function: self._used[function])
+        rare = min(self._functions, key=lambda one: (self._used[one], self._asked[one]))
         return rare if self._used[rare] * ENOUGH <= self._kept else None
 
 

@@ -150,7 +150,8 @@ class Sampler:
             if rule.height <= budget and not required & ~has
         ]
         leading = [rule for rule in rules if wanted in rule.reach]
-        rules = leading or rules
+        # One that has it now is surer than one whose parts may have it, for some node or other.
+        rules = [rule for rule in leading if wanted in rule.functions] or leading or rules
         return rules, [rule.weight for rule in rules]
 
     def _derive(self, rule: Rule, goal: Goal, scope: Scope) -> tuple[Derivation, DrawnPart]:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import islice
+from random import Random
 
 import pytest
 
-from generation.blocks import SHORT, SIZE, Maker, Options
+from generation.blocks import SHORT, SIZE, Balance, Maker, Options
 from generation.comparisons import OPERATORS
 from generation.grammar import bundled
 from generation.stats import SHARES
 from kb import Builder, KnowledgeBase, Quantity, Year
 from kopl.example import Example
 from kopl.executor import Executor
-from kopl.functions import FUNCTIONS
+from kopl.functions import FUNCTIONS, Function
 from kopl.program import post_order
+from kopl.text import read
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +118,19 @@ def test_types_without_a_share_are_not_drawn_for_their_functions(world: Knowledg
     made = list(islice(Maker(world, options=options).block(3, 0), 300))
     assert len(made) == 300
     assert {example.type for example in made} == {"Verify"}
+
+
+def test_a_function_that_is_not_found_keeps_no_other_from_its_turn() -> None:
+    grammar = bundled()
+    balance = Balance(grammar, Random(3), levels=8, size=SIZE)
+    program = read('Count(Find("Norway"))')  # all other functions are behind, for ever
+    asked = Counter[Function]()
+    for number in range(SIZE):
+        order = next(balance.orders())
+        asked.update([order.wanted] if order.wanted else [])
+        balance.count("Count", program, str(number))
+    assert set(asked) == set(FUNCTIONS.values()) - {call.function for call in post_order(program)}
+    assert max(asked.values()) - min(asked.values()) <= 1
 
 
 def test_programs_keep_to_the_number_of_calls(world: KnowledgeBase) -> None:
