@@ -91,6 +91,8 @@ _MANY = word_set(
     " iraqis israelis pakistanis emiratis nepalis bengalis omanis kuwaitis qataris saudis"
     " yemenis azerbaijanis buses gases lenses canvases atlases biases aliases surpluses"
 )
+# Two plurals: "Nationalists and Conservatives"; "Saint Kitts and Nevis" is none.
+_TWO = re.compile(r"[a-z](?:ist|er|ian|al|at|ive|ard|man)s and \w+s$")
 _ONE_BY_END = re.compile(r"(?:ss|us|is|ics|'s)$")
 # What stands behind the head of a noun phrase: "member state | of NATO", "award | received".
 _BEHIND_HEAD = re.compile(
@@ -342,9 +344,12 @@ def name_in_sentence(name: str) -> str:
 def possessive(name: str) -> str:
     """The name as an owner: "Norway's", "Honduras's", "the Netherlands'".
 
-    Names behind "the" that end in s are taken for plurals.
+    Names behind "the" that end in s are taken for plurals, and so are two of them: "Nationalists
+    and Conservatives".
     """
-    plural = name.endswith("s") and (name.startswith("the ") or is_plural_name(name))
+    plural = name.endswith("s") and (
+        name.startswith(("the ", "The ")) or is_plural_name(name) or _TWO.search(name) is not None
+    )
     return f"{name}'" if plural else f"{name}'s"
 
 

@@ -27,7 +27,7 @@ from kb.facts import FactTable
 from kb.values import Operator
 from kopl.denotation import Outcome
 from kopl.executor import Executor
-from kopl.functions import FILTER_CONCEPT, FIND_ALL
+from kopl.functions import FILTER_CONCEPT, FIND_ALL, RELATE
 from kopl.program import Call
 
 # How often a set of one element will do to be counted: there are many more of them than of others.
@@ -239,8 +239,21 @@ class Source:
         bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
         if bare and not self.taste.counted(call.arguments[0]):
             raise NoDraw
+        found = call.inputs[0] if call.function is FILTER_CONCEPT else call
+        if found.function is RELATE:
+            direction: Direction = "forward" if found.arguments[1] == "forward" else "backward"
+            if not self.taste.leads_to_several(found.arguments[0], direction):
+                raise NoDraw
         if size == 1 and self.random.random() >= ONE_OF:
             raise NoDraw
+
+    def listing(self, call: Call) -> None:
+        """Raise NoDraw for a whole concept that people would not go through, or half a list."""
+        bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
+        if bare and not self.taste.listed(call.arguments[0]):
+            raise NoDraw
+        if call.function is FILTER_CONCEPT:
+            self.whole(call)
 
     def outcome(self, call: Call) -> Outcome:
         """What a call gives; remembered within one attempt."""

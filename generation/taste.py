@@ -33,6 +33,11 @@ LOOKED_AT, MOSTLY = 200, 0.7
 _CODE = re.compile(r"\W?\w{1,3}|[A-Z0-9][A-Z0-9 .:/_-]*|\w+://\S+|[\d .:/_-]+|www\.\S+")
 # Facts of a relation that tell whether its tails have one head each, and how many those may be.
 TOLD_BY, ABOUT_ONE = 10, 1.1
+# Nobody asks how many there are of what is one, or now and then two.
+MOSTLY_ONE = 1.5
+# A whole list is asked for of so many things at most.
+LISTED = 60
+_NUMBERED = re.compile(r"[^\W\d]+-?\d+\w?")
 # How sure it is that nothing outside of the knowledge base fits a description as well.
 OPEN, UNKNOWN, CLOSED = 0, 1, 2
 # How often a set of which that is unknown will do: where annotations tell it of others, and else.
@@ -48,6 +53,7 @@ class Taste:
         self.closed_links = lru_cache(maxsize=20_000)(self._closed_links)
         self.identifies = lru_cache(maxsize=None)(self._identifies)
         self.complete = lru_cache(maxsize=None)(self._complete)
+        self.leads_to_several = lru_cache(maxsize=None)(self._leads_to_several)
         self._plain_weight = lru_cache(maxsize=None)(self._weight_of_concept)
         self._covered = lru_cache(maxsize=100_000)(self._is_covered)
         told = lexicon.annotations.sections.values()
@@ -92,6 +98,10 @@ class Taste:
         (plainest, *_), _ = self.heads(int(instances[0]))
         return len(instances) <= len(self._kb.instances_of(plainest))
 
+    def listed(self, concept: str) -> bool:
+        """Whether people ask for all there are of a concept."""
+        return self.counted(concept) and len(self._kb.instances_of(concept)) <= LISTED
+
     def head_of(self, random: Random, entity: int) -> str:
         """A concept that people would call an entity by; raises NoDraw where there is none."""
         names, weights = self.heads(entity)
@@ -128,6 +138,22 @@ class Taste:
         small = value.unit == NO_UNIT and value.number.is_integer() and abs(value.number) < 1000
         return small or len(digits) <= 1
 
+    @staticmethod
+    def is_code(name: str) -> bool:
+        """Whether a name is one by which nothing else is described: "tin-128", "Pm-152"."""
+        return bool(_NUMBERED.fullmatch(name))
+
+    def _leads_to_several(self, relation: str, direction: Direction) -> bool:
+        """Whether a relation leads to more than one thing often enough to be asked how many."""
+        facts, ends = self._facts_and_ends(relation, direction)
+        return facts > MOSTLY_ONE * ends
+
+    def _facts_and_ends(self, relation: str, direction: Direction) -> tuple[int, int]:
+        table = self._kb.relational
+        facts = table.of_predicate(self._kb.relation_number(relation))
+        near = (table.subject if direction == "forward" else table.object)[facts]
+        return len(facts), len(np.unique(near))
+
     # --- which lists are complete ----------------------------------------------------------------
 
     def _complete(self, relation: str, direction: Direction) -> int:
@@ -135,11 +161,8 @@ class Taste:
         told = self._lexicon.relation(relation, direction).entry.complete
         if told:
             return CLOSED if told in ("yes", direction) else OPEN
-        table = self._kb.relational
-        facts = table.of_predicate(self._kb.relation_number(relation))
-        near = (table.subject if direction == "forward" else table.object)[facts]
-        ends = len(np.unique(near))
-        if len(facts) <= ABOUT_ONE * ends and (direction == "forward" or len(facts) >= TOLD_BY):
+        facts, ends = self._facts_and_ends(relation, direction)
+        if facts <= ABOUT_ONE * ends and (direction == "forward" or facts >= TOLD_BY):
             return CLOSED
         return UNKNOWN
 

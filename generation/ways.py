@@ -281,6 +281,9 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     near, far = ends if direction == "forward" else ends[::-1]
     if near == far or near in goal.path:
         raise NoDraw
+    describes = goal.target is not None or goal.several
+    if describes and source.taste.is_code(source.kb.name_of(near)):
+        raise NoDraw
     words = source.lexicon.relation(source.kb.relations[number], direction)
     scope.bind(pattern.arguments[0], words)
     scope.bind(pattern.arguments[1], Words(direction))
@@ -470,6 +473,7 @@ def _bound_node(source: Source, part: Part, scope: Scope) -> int | None:
 @draws(f.QUERY_NAME)
 def _query_name(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     inner = source.draw(pattern.inputs[0], scope, goal)
+    source.listing(inner.call)
     call = Call(pattern.function, (inner.call,))
     return DrawnPart(call, inner.target, intended=source.asked(source.kb.name_of(inner.target)))
 

@@ -450,7 +450,7 @@ def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
             yield "until when"
         if text in ("point in time", "start time"):
             yield from ("when", " in ", " on ", "(in ", "(on ", "before", "after")
-            yield from (" as of ", "what year", "which year", "figures for", "dated", "what date")
+            yield from (" as of ", "what year", "which year", " figures", "dated", "what date")
     elif kind in (Kind.QUANTITY, Kind.TIME):
         value = read_quantity(text) if kind is Kind.QUANTITY else read_time(text)
         yield from _values(lexicon, value)
