@@ -217,13 +217,14 @@ class Source:
     def describing(
         self, node: int, qualified: Qualified | None = None
     ) -> Sequence[tuple[int, Direction]]:
-        """The relations and directions that lead to a node; mostly those that lead to all there is.
+        """The relations and directions that people know a node by; mostly those that lead to all
+        there is.
 
         Conditions by others need a further one beside them. ``qualified``: of relations that have
         such qualifiers.
         """
         some = self.taste.closed_links(node) if self.random.random() < MOSTLY else ()
-        ways = some or list(self.pools.links(node))
+        ways = some or self.taste.known_links(node)
         if qualified is None:
             return ways
         having = self.pools.relations_with(qualified)

@@ -50,6 +50,7 @@ class Taste:
     def __init__(self, pools: Pools, lexicon: Lexicon) -> None:
         self._pools, self._kb, self._lexicon = pools, pools.kb, lexicon
         self.heads = lru_cache(maxsize=20_000)(self._heads)
+        self.known_links = lru_cache(maxsize=20_000)(self._known_links)
         self.closed_links = lru_cache(maxsize=20_000)(self._closed_links)
         self.identifies = lru_cache(maxsize=None)(self._identifies)
         self.complete = lru_cache(maxsize=None)(self._complete)
@@ -166,12 +167,22 @@ class Taste:
             return CLOSED
         return UNKNOWN
 
+    def _known_links(self, node: int) -> list[tuple[int, Direction]]:
+        """The relations and directions by which people know a node; all where they do by none."""
+        links = list(self._pools.links(node))
+        return [link for link in links if self._is_known_through(*link)] or links
+
+    def _is_known_through(self, relation: int, direction: Direction) -> bool:
+        """Whether people know what a relation leads to in a direction by what it comes from."""
+        told = self._lexicon.relation(self._kb.relations[relation], direction).entry.identifies
+        return told in ("", "yes", direction)
+
     def _closed_links(self, node: int) -> list[tuple[int, Direction]]:
-        """The relations and directions by which a node is found with all that is found so."""
+        """Those of them by which a node is found with all that is found so."""
         relations = self._kb.relations
         return [
             (number, direction)
-            for number, direction in self._pools.links(node)
+            for number, direction in self.known_links(node)
             if self.complete(relations[number], direction) == CLOSED
         ]
 
