@@ -224,6 +224,8 @@ def _plural_word(noun: str) -> str:
         return known
     if hyphened := _HYPHENED.fullmatch(noun):  # "mother-in-law"
         return _plural_word(hyphened[1]) + hyphened[2]
+    if noun.lower() == noun.upper() and noun.isalpha():
+        return noun  # of a script without capitals, as Chinese, which has no such ending
     acronym = noun.isupper() and len(noun) <= 5
     if acronym or not noun[-1:].isalpha() or len(noun) > _LONGEST:
         return noun + "s"  # NGO, km²
