@@ -30,8 +30,6 @@ from kopl.executor import Executor
 from kopl.functions import FILTER_CONCEPT, FIND_ALL, RELATE
 from kopl.program import Call
 
-# How often a set of one element will do to be counted: there are many more of them than of others.
-ONE_OF = 0.15
 # How often only those facts describe of which the knowledge base has all.
 MOSTLY = 0.8
 # What dates mean where nothing is before or after them: the year of a figure, of a list.
@@ -234,7 +232,7 @@ class Source:
         """Whether a value alone shall not describe a node: there are more such in the world."""
         return self.taste.is_one_of_many(node) and self.random.random() < MOSTLY
 
-    def counting(self, call: Call, size: int) -> None:
+    def counting(self, call: Call) -> None:
         """Raise NoDraw for what people would not count."""
         self.whole(call)
         bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
@@ -245,8 +243,6 @@ class Source:
             direction: Direction = "forward" if found.arguments[1] == "forward" else "backward"
             if not self.taste.leads_to_several(found.arguments[0], direction):
                 raise NoDraw
-        if size == 1 and self.random.random() >= ONE_OF:
-            raise NoDraw
 
     def listing(self, call: Call) -> None:
         """Raise NoDraw for a whole concept that people would not go through, or half a list."""
@@ -279,6 +275,10 @@ class Source:
         if self.refuses(answer):
             raise Overdrawn
         return answer
+
+    def as_asked(self, part: DrawnPart, goal: Goal) -> DrawnPart:
+        """A part that gives several elements where that is asked for; else raises NoDraw."""
+        return self.several(part) if goal.several else part
 
     def several(self, part: DrawnPart) -> DrawnPart:
         """A part that gives several elements, so that a condition can narrow it; else NoDraw."""

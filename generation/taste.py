@@ -40,8 +40,9 @@ LISTED = 60
 _NUMBERED = re.compile(r"[^\W\d]+-?\d+\w?")
 # How sure it is that nothing outside of the knowledge base fits a description as well.
 OPEN, UNKNOWN, CLOSED = 0, 1, 2
-# How often a set of which that is unknown will do: where annotations tell it of others, and else.
-RARELY, OFTEN = 0.1, 0.6
+# How often a set of which that is unknown will do: where annotations tell it of others, and where
+# they tell it of none, so that nothing better is to be had.
+RARELY, ALWAYS = 0.1, 1.0
 
 
 class Taste:
@@ -58,9 +59,8 @@ class Taste:
         self._plain_weight = lru_cache(maxsize=None)(self._weight_of_concept)
         self._covered = lru_cache(maxsize=100_000)(self._is_covered)
         told = lexicon.annotations.sections.values()
-        self._unknown = (
-            RARELY if any("complete" in g.fields for s in told for g in s.values()) else OFTEN
-        )
+        self._annotated = any("complete" in g.fields for s in told for g in s.values())
+        self._unknown = RARELY if self._annotated else ALWAYS
 
     # --- head nouns ------------------------------------------------------------------------------
 
@@ -234,9 +234,9 @@ class Taste:
             return UNKNOWN
         owners = np.unique(kb.literals.subject[kb.literals.of_predicate(kb.key_number(key))])
         instances = kb.instances_of(concept)
-        return (
-            CLOSED if len(np.intersect1d(owners, instances)) >= COVERED * len(instances) else OPEN
-        )
+        if len(np.intersect1d(owners, instances)) >= COVERED * len(instances):
+            return CLOSED
+        return OPEN if self._annotated else UNKNOWN
 
     def will_do(self, call: Call, luck: float) -> bool:
         """Whether a set may be spoken of as of all that fits.
