@@ -340,6 +340,8 @@ def name_in_sentence(name: str) -> str:
     if words[0] in ("The", "A", "An") or not name[:1].isupper():
         return name
     ends = _head(name)[0].rpartition(" ")[2] in _THE_LAST or name in _THE
+    if " and the " in name:
+        ends = False  # "South Georgia and the South Sandwich Islands"
     return f"the {name}" if ends or (len(words) > 1 and words[0] in _THE_FIRST) else name
 
 

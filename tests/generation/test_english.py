@@ -69,3 +69,9 @@ def test_the_library_is_imported_when_a_word_is_asked_for() -> None:
 )
 def test_names_that_end_in_s_own(name: str, owner: str) -> None:
     assert english.possessive(name) == owner
+
+
+def test_the_stands_once() -> None:
+    name = "South Georgia and the South Sandwich Islands"
+    assert english.name_in_sentence(name) == name
+    assert english.name_in_sentence("Marshall Islands") == "the Marshall Islands"

@@ -132,3 +132,18 @@ def test_nothing_is_described_by_an_isotope(block: list[Example]) -> None:
                     (end, *_) = inner.inputs
                     coded = end.function is FIND and re.fullmatch(r"\w+-\d+", end.arguments[0])
                     assert not coded, example.question
+
+
+def test_things_are_described_by_what_people_know_them_by(block: list[Example]) -> None:
+    lexicon = Lexicon(load("world"))
+    seen = 0
+    for example in block:
+        for call in post_order(example.program):
+            for inner in call.inputs if call.function is RELATE else ():
+                found = inner.inputs[0] if inner.function is FILTER_CONCEPT else inner
+                if found.function is RELATE:
+                    relation, toward = found.arguments
+                    told = lexicon.relation(relation, "forward").entry.identifies
+                    seen += told in ("", "yes", toward)
+                    assert relation != "country" or toward == "backward", example.question
+    assert seen
