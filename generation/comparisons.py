@@ -15,7 +15,7 @@ from kopl.program import Call, post_order
 from kopl.types import Kind, Type
 
 # How often operators shall come; "!=" less often, as it says little.
-OPERATORS: Mapping[Operator, float] = {"=": 0.3, "!=": 0.1, "<": 0.3, ">": 0.3}
+OPERATORS: Mapping[Operator, float] = {"=": 0.32, "!=": 0.04, "<": 0.32, ">": 0.32}
 # One that is hardly ever kept is not drawn more than so many times as often as it should come.
 MOST = 8.0
 # How many draws what is known of all functions is worth beside those of one.
@@ -141,7 +141,11 @@ def number_beside(random: Random, value: Quantity, above: bool) -> Quantity:
     if (rounded > number) != above or rounded == number:
         raise NoDraw
     # That something is above nothing, or below all there is, says nothing.
-    if rounded <= 0 < number or (value.unit == "percent" and rounded >= 100 > number):
+    if (
+        rounded <= 0 < number
+        or rounded < 0 == number
+        or (value.unit == "percent" and rounded >= 100 > number)
+    ):
         raise NoDraw
     return Quantity(rounded, value.unit)
 
@@ -189,19 +193,8 @@ def _other(random: Random, value: Value, others: list[Value], day: bool) -> Valu
         other = others[random.randrange(len(others))]
         if isinstance(other, Date) and not day:
             other = Year(other.year)
-        if not _comparable(value, other):
-            continue
-        same_year = isinstance(other, Year) and getattr(value, "year", None) == other.year
-        if other != value and not same_year:
-            return other
+        if type(other) is str or not isinstance(value, str):
+            same_year = isinstance(other, Year) and getattr(value, "year", None) == other.year
+            if other != value and not same_year:
+                return other
     raise NoDraw
-
-
-def _comparable(value: Value, other: Value) -> bool:
-    """Whether two values of a key, which may have values of several types, can be compared."""
-    if isinstance(value, str) or isinstance(other, str):
-        return isinstance(value, str) and isinstance(other, str)
-    if isinstance(value, Quantity) or isinstance(other, Quantity):
-        units = getattr(value, "unit", None), getattr(other, "unit", None)
-        return units[0] == units[1]
-    return True

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from generation.derivation import Derivation
-from generation.english import say
+from generation.english import clauses, say
 from generation.grammar import EXISTS, SEVERAL
 from kb import KnowledgeBase
 from kb.values import ValueReadError, read_quantity, read_time
@@ -59,7 +59,9 @@ ASKING_KEYS = frozenset(
         SELECT_BETWEEN,
     )
 )
-LONGEST = 45  # words in a question
+LONGEST = 32  # words in a question
+# Relative clauses, brackets and appositions in a question, and for each of its descriptions.
+CLAUSES, OF_ONE = 4, 2
 LONGEST_LIST = 30  # answers to a question that asks for several
 LEAD = 1  # by how many questions of a rule "yes" may be ahead of "no", or behind
 # "the anthem that is the anthem of": a concept that is called as the relation that leads to it.
@@ -79,8 +81,33 @@ _TWICE = re.compile(
     r" (?:the |an? |one of the )?\1\b",
     re.IGNORECASE,
 )
+# "the isotope that is a decay product of tin-98 and that is an isotope of": a noun, or the word
+# before it, that comes again in its clause: "independent countries that became independent".
+_AGAIN = re.compile(
+    r"\b(\w{5,}?)\w{0,4}(?: \w+)? (?:are there )?(?:that|who|whose)"
+    r"(?: (?!or\b)[^ ,;:?]+){1,9} \1\w{0,4}\b",
+    re.IGNORECASE,
+)
+# "who is the person who wrote": a noun that says no more than its question word.
+_IDLE = re.compile(
+    r"\bwho (?:is|was) the person (?:who|that)\b|\bperson that is the\b", re.IGNORECASE
+)
+# "the birth rate of the country of the city of X": a chain that nobody follows to its end.
+_CHAIN = re.compile(
+    r"\bof the [^ ,?]+(?: (?!of\b)[^ ,?]+){0,3} of the [^ ,?]+(?: (?!of\b)[^ ,?]+){0,3} of\b"
+)
 # Two brackets in a row: it is not plain which fact the second one is about.
-_BAD = (_TWICE, _STUTTER, _ECHO, _COLLISION, _ASTRAY, re.compile(r"\) \("))
+_BAD = (
+    _TWICE,
+    _STUTTER,
+    _ECHO,
+    _COLLISION,
+    _ASTRAY,
+    _AGAIN,
+    _IDLE,
+    _CHAIN,
+    re.compile(r"\) \("),
+)
 
 
 # --- what was there before ---------------------------------------------------------------------
@@ -245,6 +272,8 @@ class Judge:
         lexicon = derivation.lexicon
         if reads_badly(question) or (lexicon is not None and lexicon.says_twice(question)):
             return None, "reads badly"
+        if is_overloaded(question, program):
+            return None, "overloaded"
         shared: dict[Call, Outcome] = {}
         singular = [
             part
@@ -365,6 +394,35 @@ def asks_what_it_says(program: Call, answer: str = "") -> bool:
 def reads_badly(question: str) -> bool:
     """Whether a question is too long, repeats itself, or has a bracket at the wrong place."""
     return question.count(" ") >= LONGEST or any(bad.search(question) for bad in _BAD)
+
+
+def is_overloaded(question: str, program: Call) -> bool:
+    """Whether a question has too many clauses to follow, or two conditions that say much the same.
+
+    Two times are such conditions ("founded after 2009 and independent before 2016"), and two of one
+    key.
+    """
+    if clauses(question) > min(CLAUSES, OF_ONE * max(1, len(program.inputs))):
+        return True
+    for call in post_order(program):
+        if call.function is AND:
+            told = [_told(given) for given in call.inputs]
+            if not told[0].isdisjoint(told[1]):
+                return True
+    return False
+
+
+def _told(condition: Call) -> frozenset[str]:
+    """The keys that a condition tells of a thing itself; "" for any that says when."""
+    if condition.function is AND:
+        return _told(condition.inputs[0]) | _told(condition.inputs[1])
+    while condition.function in QFILTERS:
+        (condition,) = condition.inputs
+    if condition.function in (FILTER_YEAR, FILTER_DATE):
+        return frozenset((condition.arguments[0], ""))
+    if condition.function in FILTERS:
+        return frozenset(condition.arguments[:1])
+    return frozenset()
 
 
 def names_answer(question: str, answer: str) -> bool:

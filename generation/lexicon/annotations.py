@@ -32,7 +32,7 @@ TODO = "todo"  # the field that marks an entry as not looked at
 ALSO = "also"  # the field with further wordings, each an entry
 # What is true of a name however it is said, and so is no field of a further wording.
 OF_ALL = {
-    RELATIONS: ("several", "dates", "complete", "identifies"),
+    RELATIONS: ("several", "dates", "complete"),
     KEYS: ("dates", "complete", "identifies", "called"),
     CONCEPTS: ("the", "head", "counted", "complete", "called"),
 }
@@ -407,7 +407,7 @@ def _one_of(choices: tuple[str, ...]) -> Reader:
 
 
 # The fields that may be a list: the main wording has the first text, each other one is a wording.
-_LISTS = frozenset(("question", "tail question", "head question", "keyword"))
+_LISTS = frozenset(("question", "fronted", "tail question", "head question", "keyword"))
 FIELDS: dict[str, dict[str, Reader]] = {
     RELATIONS: {
         "noun": _noun,
@@ -421,14 +421,12 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "keyword": _asked,
         "dates": _one_of(DATES),
         "complete": _one_of(COMPLETE[RELATIONS]),
-        "identifies": _one_of(COMPLETE[RELATIONS]),
     },
     KEYS: {
         "noun": _noun,
         "a": _noun,
         "plural": _truth,
         "comparison": _compared,
-        "compared": _adjective,
         "adjective": _comparison,
         "how": _adjective,
         "counted": _text,
@@ -440,7 +438,14 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "complete": _one_of(COMPLETE[KEYS]),
         "called": _truth,
     },
-    QUALIFIERS: {"noun": _noun, "a": _noun, "given": _noun, "compared": _text, "question": _asked},
+    QUALIFIERS: {
+        "noun": _noun,
+        "a": _noun,
+        "given": _noun,
+        "compared": _text,
+        "question": _asked,
+        "fronted": _asked,
+    },
     UNITS: {"one": _noun, "many": _noun},
     CONCEPTS: {
         "noun": _noun,

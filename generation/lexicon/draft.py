@@ -88,6 +88,8 @@ def _fields(lexicon: Lexicon, section: str, name: str) -> Iterator[tuple[str, st
         if qualifier.compared:
             yield "compared", scalar(qualifier.compared)
         yield "question", scalar(qualifier.question)
+        if qualifier.fronted not in ("", f"with what {qualifier.noun}"):
+            yield "fronted", scalar(qualifier.fronted)
     elif section == UNITS:
         unit = lexicon.unit(name)
         yield "one", scalar(unit.one)
@@ -109,8 +111,6 @@ def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
     if key.plural:
         yield "plural", "true"
     yield "comparison", _comparison(key.comparison)
-    if key.compared is not None:
-        yield "compared", scalar(key.compared or "none")
     if key.adjective:
         yield "adjective", _comparison(key.adjective)
         yield "how", scalar(key.how or "none")

@@ -335,7 +335,7 @@ def guess_qualifier(name: str, noun: str = "") -> QualifierEntry:
         return qualifier(name).entry
     known = _QUALIFIERS.get(name)
     return (
-        replace(_noun(noun), compared=known.compared, question=known.question)
+        replace(_noun(noun), compared=known.compared, question=known.question, fronted="")
         if known
         else (_noun(noun))
     )
@@ -344,7 +344,8 @@ def guess_qualifier(name: str, noun: str = "") -> QualifierEntry:
 def _noun(noun: str) -> QualifierEntry:
     be = "are" if english.is_plural(noun) else "is"
     asked = f"{_asked_for(noun)} {be} the {noun}"
-    return QualifierEntry(noun, english.with_article(noun), f"with the {noun}", "", asked)
+    given, fronted = f"with the {noun}", f"with what {noun}"
+    return QualifierEntry(noun, english.with_article(noun), given, "", asked, fronted)
 
 
 def _asked_for(noun: str) -> str:
@@ -415,7 +416,6 @@ def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
             dates=main.dates,
             complete=main.complete,
             identifies=main.identifies,
-            compared="" if main.compared == "" else None,
         )
     if isinstance(main, QualifierEntry):
         if not noun:
@@ -424,6 +424,7 @@ def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
             guess_qualifier("", noun),
             given=f"with the {noun}" if main.given == f"with the {main.noun}" else "",
             question="",
+            fronted="",
         )
     if isinstance(main, ConceptEntry):
         concept = guess_concept("", noun)

@@ -183,6 +183,25 @@ class RelationWords(Dated, Words):
             return f"have {tail} been {self._as_many()} {head}"
         return f"has {tail} been {self._as_one()} {head}"
 
+    def became(self, head: str, tail: str) -> str:
+        """The same of the beginning: "did Harald V become the head of state of Norway"."""
+        return self._turned("become", head, tail)
+
+    def ceased(self, head: str, tail: str) -> str:
+        """The same of the end: "did Harald V stop being the head of state of Norway"."""
+        return self._turned("stop being", head, tail)
+
+    def having(self, head: str, tail: str) -> str:
+        """The question behind "what role": "does Norway have as an observer of the council"."""
+        return self._turned("have as", head, tail, present=True)
+
+    def _turned(self, verb: str, head: str, tail: str, *, present: bool = False) -> str:
+        if not self.entry.noun:
+            raise NoWords
+        many = english.is_plural_name(tail)
+        auxiliary = ("do" if many else "does") if present else "did"
+        return f"{auxiliary} {tail} {verb} {self._as_many() if many else self._as_one()} {head}"
+
     def was(self, head: str, tail: str) -> str:
         """The question behind "when": "was X the head of Y", "did X receive Y"."""
         verb = self.entry.backward

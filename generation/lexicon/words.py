@@ -79,10 +79,9 @@ class NameWords(Words):
 
 @dataclass(frozen=True, slots=True)
 class ConceptWords(Words):
-    """The name of a concept; ``main``: whether this is its main wording."""
+    """The name of a concept."""
 
     entry: ConceptEntry = field(default=None, repr=False)  # type: ignore[assignment]
-    main: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         if self.entry is None:
@@ -105,12 +104,6 @@ class ConceptWords(Words):
         if not english.ends_in_head(self.entry.noun):
             raise NoWords
         return self.entry.noun
-
-    def kind(self) -> str:
-        """The same beside a name that others have too: "the river Churchill", by its plain noun."""
-        if not self.main:
-            raise NoWords
-        return self.short()
 
 
 class Dated:
@@ -326,6 +319,12 @@ class QualifierWords(Words):
             raise NoWords
         return self.entry.question
 
+    def fronted(self) -> str:
+        """What asks for the qualifier before a yes/no question of its fact: "in what role"."""
+        if not self.entry.fronted:
+            raise NoWords
+        return self.entry.fronted
+
     def _whole(self, text: str) -> str:
         """The text, unless this is a further wording that has no more than one form."""
         if not (self.entry.given and self.entry.question):
@@ -397,9 +396,11 @@ class OperatorWords(Words):
         return "" if self.text == "=" else self.table()
 
     def of(self) -> str:
-        """Behind "has an area": "of", "greater than", "before", "in"."""
+        """Behind "has an area": "of", "of more than", "before", "in"."""
         if self.text == "!=":
             return "other than"
+        if isinstance(self.value, Quantity) and self.text != "=":
+            return f"of {'less' if self.text == '<' else 'more'} than"
         if self.text == "=" and not isinstance(self.value, Year):
             return "of"
         return self.plain()

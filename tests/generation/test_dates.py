@@ -97,7 +97,8 @@ def wordings(program: str, dates: str) -> set[str]:
         "qvalue": ValueWords("2015", Year(2015)),
         "op": OperatorWords("=", Quantity(5)),
     }
-    ends = [pair("Ants"), pair("Bees")] if "P'" in program else [name("Ants")]
+    left = "L" if "(L," in program else "E"
+    ends = [pair("Ants"), pair("Bees")] if "P'" in program else [name("Ants", left=left)]
     used = {word: found for word, found in words.items() if f"${word}" in program}
     derivation = asks(program, *ends, **used)
     random, found = Random(0), set()
@@ -114,7 +115,7 @@ def wordings(program: str, dates: str) -> set[str]:
     "program",
     [
         "QueryAttrUnderCondition(E, $key, point in time, $qvalue)",
-        "QueryAttrQualifier(E, $key, $value, point in time)",
+        "QueryAttrQualifier(L, $key, $value, point in time)",
         "QueryRelationQualifier(P, P', $relation, point in time)",
     ],
 )
@@ -126,8 +127,10 @@ def test_wordings_follow_from_what_dates_mean(program: str, dates: str) -> None:
     assert len(found) >= 2
     wanted, barred = SAID[dates]
     for question in found:
-        assert any(one in question.lower() for one in ("in what year", "what is the date", *wanted)
-                   ) or "when" in question.lower(), question  # fmt: skip
+        usual = "in what year", "in which year", "what is the date"
+        assert (
+            any(one in question.lower() for one in (*usual, *wanted)) or "when" in question.lower()
+        ), question
         if dates != "estimate":
             assert not any(one in question.lower() for one in barred), question
 
