@@ -36,9 +36,9 @@ from generation.lexicon.entries import (
 )
 from generation.lexicon.guesses import (
     POINT_IN_TIME,
+    DateGuesser,
     Entry,
     guess_concept,
-    guess_dates,
     guess_key,
     guess_qualifier,
     guess_relation,
@@ -291,8 +291,12 @@ class Lexicon:
         """The entry of a relation or key with what the dates of its facts mean."""
         if entry.dates:
             return entry
-        found = guess_dates(self.kb, name, relational=section == RELATIONS)
+        found = self._dates.guess(name, relational=section == RELATIONS)
         return replace(entry, dates=found) if found else entry
+
+    @cached_property
+    def _dates(self) -> DateGuesser:
+        return DateGuesser(self.kb)
 
     def _quantities(self, value: Value) -> Variants | None:
         """The wordings of a quantity with a unit that has several."""

@@ -442,37 +442,46 @@ _HAPPENED = re.compile(
 _LASTING = ("start time", "end time")
 
 
-def guess_dates(kb: KnowledgeBase, name: str, *, relational: bool) -> str:
-    """What the dates of a relation's or key's facts mean, told by the name and the facts.
+class DateGuesser:
+    """Guesses what the dates of a knowledge base's facts mean, by names and facts."""
 
-    A "state" has a beginning or an end. Numbers of which an entity has one at each time are an
-    "estimate", relations whose name tells what happened an "event". "" where it is not known, and
-    where no fact has a date.
-    """
-    table = kb.relational if relational else kb.literals
-    number = kb.relation_number(name) if relational else kb.key_number(name)
-    if number < 0:
-        return ""
-    facts = table.of_predicate(number)
-    keys, _ = kb.qualifier_sets.columns()
-    starts = np.asarray(kb.arrays["qualifier_starts"])
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+        self._dated, self._lasting = self._having(POINT_IN_TIME), self._having(*_LASTING)
 
-    def having(*names: str) -> npt.NDArray[np.bool_]:
-        wanted = np.isin(keys, [kb.key_number(one) for one in names if kb.key_number(one) >= 0])
+    def guess(self, name: str, *, relational: bool) -> str:
+        """What the dates of a relation's or key's facts mean.
+
+        A "state" has a beginning or an end. Numbers of which an entity has one at each time are an
+        "estimate", relations whose name tells what happened an "event". "" where it is not known,
+        and where no fact has a date.
+        """
+        kb = self._kb
+        table = kb.relational if relational else kb.literals
+        number = kb.relation_number(name) if relational else kb.key_number(name)
+        if number < 0:
+            return ""
+        facts = table.of_predicate(number)
+        sets = table.qualifiers[facts]
+        dated, lasting = self._dated[sets], self._lasting[sets]
+        if not (dated | lasting).any():
+            return ""
+        if lasting.sum() >= dated.sum():
+            return "state"
+        if relational:
+            return "event" if _HAPPENED.search(name) else ""
+        facts = facts[dated]
+        objects = table.object[facts]
+        of_number = (objects >= kb.values.first_quantity) & (objects < kb.values.first_time)
+        places = np.stack((table.subject[facts], table.qualifiers[facts]))
+        alone = np.unique(places, axis=1).shape[1] == len(facts)
+        return "estimate" if alone and of_number.all() else ""
+
+    def _having(self, *names: str) -> npt.NDArray[np.bool_]:
+        """For each set of qualifiers whether it has one of these keys."""
+        numbers = [self._kb.key_number(one) for one in names if self._kb.key_number(one) >= 0]
+        keys, _ = self._kb.qualifier_sets.columns()
+        starts = np.asarray(self._kb.arrays["qualifier_starts"])
         sets = np.zeros(len(starts) - 1, bool)
-        sets[np.repeat(np.arange(len(sets)), np.diff(starts))[wanted]] = True
-        return sets[table.qualifiers[facts]]
-
-    dated, lasting = having(POINT_IN_TIME), having(*_LASTING)
-    if not (dated | lasting).any():
-        return ""
-    if lasting.sum() >= dated.sum():
-        return "state"
-    if relational:
-        return "event" if _HAPPENED.search(name) else ""
-    values = kb.values
-    of_number = (table.object >= values.first_quantity) & (table.object < values.first_time)
-    facts = facts[dated]
-    places = np.stack((table.subject[facts], table.qualifiers[facts]))
-    alone = np.unique(places, axis=1).shape[1] == len(facts)
-    return "estimate" if alone and of_number[facts].all() else ""
+        sets[np.repeat(np.arange(len(sets)), np.diff(starts))[np.isin(keys, numbers)]] = True
+        return sets

@@ -12,7 +12,7 @@ from generation.blocks import Options
 from generation.comparisons import Years, years_of
 from generation.lexicon import Lexicon, NoWords, RelationWords, ValueWords, parse_annotations
 from generation.lexicon.entries import RelationEntry, read_verb
-from generation.lexicon.guesses import guess_dates
+from generation.lexicon.guesses import DateGuesser
 from generation.scope import Goal, Source
 from generation.verbs import past
 from kb import Builder, KnowledgeBase, Quantity, Year
@@ -48,10 +48,10 @@ def test_what_dates_mean_is_told_by_names_and_facts() -> None:
     kb = facts()
     keys = {"members": "estimate", "rank": "", "label": "", "no such key": ""}
     for key, dates in keys.items():
-        assert guess_dates(kb, key, relational=False) == dates, key
+        assert DateGuesser(kb).guess(key, relational=False) == dates, key
     relations = {"rival": "", "award received": "event", "owner": "state", "part of": ""}
     for relation, dates in relations.items():
-        assert guess_dates(kb, relation, relational=True) == dates, relation
+        assert DateGuesser(kb).guess(relation, relational=True) == dates, relation
 
 
 def test_annotations_say_what_dates_mean() -> None:
@@ -186,7 +186,7 @@ def test_dated_figures_are_not_conditions_without_their_date(
     dated = {
         key
         for key in world.keys
-        if guess_dates(world, key, relational=False) == "estimate" and key != "population"
+        if DateGuesser(world).guess(key, relational=False) == "estimate" and key != "population"
     }
     assert len(dated) > 15
     found = 0
