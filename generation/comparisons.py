@@ -193,8 +193,19 @@ def _other(random: Random, value: Value, others: list[Value], day: bool) -> Valu
         other = others[random.randrange(len(others))]
         if isinstance(other, Date) and not day:
             other = Year(other.year)
-        if type(other) is str or not isinstance(value, str):
-            same_year = isinstance(other, Year) and getattr(value, "year", None) == other.year
-            if other != value and not same_year:
-                return other
+        if not _comparable(value, other):
+            continue
+        same_year = isinstance(other, Year) and getattr(value, "year", None) == other.year
+        if other != value and not same_year:
+            return other
     raise NoDraw
+
+
+def _comparable(value: Value, other: Value) -> bool:
+    """Whether two values of a key, which may have values of several types, can be compared."""
+    if isinstance(value, str) or isinstance(other, str):
+        return isinstance(value, str) and isinstance(other, str)
+    if isinstance(value, Quantity) or isinstance(other, Quantity):
+        units = getattr(value, "unit", None), getattr(other, "unit", None)
+        return units[0] == units[1]
+    return True

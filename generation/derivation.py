@@ -106,6 +106,8 @@ class _Speaker:
 
     def _drawn(self, group: list[tuple[str, Variants, tuple[str, ...]]]) -> Chosen:
         """The words of one subject, drawn among the wordings that have the forms asked for."""
+        if len(group) > 1:  # a key beside its comparison
+            group = [(name, one.beside or one, forms) for name, one, forms in group]
         _, variants, forms = group[0]
         places = variants.having(forms)
         for _, others, more in group[1:]:

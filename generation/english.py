@@ -91,6 +91,8 @@ _MANY = word_set(
     " iraqis israelis pakistanis emiratis nepalis bengalis omanis kuwaitis qataris saudis"
     " yemenis azerbaijanis buses gases lenses canvases atlases biases aliases surpluses"
 )
+# Two plurals: "Nationalists and Conservatives"; "Saint Kitts and Nevis" is none.
+_TWO = re.compile(r"[a-z](?:ist|er|ian|al|at|ive|ard|man)s and \w+s$")
 _ONE_BY_END = re.compile(r"(?:ss|us|is|ics|'s)$")
 # What stands behind the head of a noun phrase: "member state | of NATO", "award | received".
 _BEHIND_HEAD = re.compile(
@@ -222,6 +224,8 @@ def _plural_word(noun: str) -> str:
         return known
     if hyphened := _HYPHENED.fullmatch(noun):  # "mother-in-law"
         return _plural_word(hyphened[1]) + hyphened[2]
+    if noun.lower() == noun.upper() and noun.isalpha():
+        return noun  # of a script without capitals, as Chinese, which has no such ending
     acronym = noun.isupper() and len(noun) <= 5
     if acronym or not noun[-1:].isalpha() or len(noun) > _LONGEST:
         return noun + "s"  # NGO, km²
@@ -336,15 +340,20 @@ def name_in_sentence(name: str) -> str:
     if words[0] in ("The", "A", "An") or not name[:1].isupper():
         return name
     ends = _head(name)[0].rpartition(" ")[2] in _THE_LAST or name in _THE
+    if " and the " in name:
+        ends = False  # "South Georgia and the South Sandwich Islands"
     return f"the {name}" if ends or (len(words) > 1 and words[0] in _THE_FIRST) else name
 
 
 def possessive(name: str) -> str:
     """The name as an owner: "Norway's", "Honduras's", "the Netherlands'".
 
-    Names behind "the" that end in s are taken for plurals.
+    Names behind "the" that end in s are taken for plurals, and so are two of them: "Nationalists
+    and Conservatives".
     """
-    plural = name.endswith("s") and (name.startswith("the ") or is_plural_name(name))
+    plural = name.endswith("s") and (
+        name.startswith(("the ", "The ")) or is_plural_name(name) or _TWO.search(name) is not None
+    )
     return f"{name}'" if plural else f"{name}'s"
 
 

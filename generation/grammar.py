@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from generation.lexicon import WORDS, forms_of
 from kopl.errors import TypingError
-from kopl.functions import FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
+from kopl.functions import COUNT, FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
 from kopl.program import Call
 from kopl.typecheck import check
 from kopl.types import Kind, Type
@@ -310,6 +310,8 @@ class _Settings:
                 raise _Malformed(f"only bundled rules are included: {', '.join(PROFILES.values())}")
             self.included.append(rest[0])
         elif word == "@share" and len(rest) == 2:
+            if rest[0] in self.shares:
+                raise _Malformed(f"the share of {rest[0]} is said twice")
             self.shares[rest[0]], self.lines[rest[0]] = _number(rest[1], 100), line
         elif word == "@short" and len(rest) == 1:
             self.short = _number(rest[0], 1)
@@ -481,6 +483,7 @@ def _check(
         check(_witness(rule.program, types))
     except TypingError as error:
         raise _Malformed(error.message) from None
+    _check_asked(rule)
     kinds: dict[str, Kind] = {}
     for variable in _variables(rule.program):
         if kinds.setdefault(variable.name, variable.kind) is not variable.kind:
@@ -499,6 +502,20 @@ def _check(
         _at(source, line, _check_text, text, kinds, names, rules)
         if text not in apart:
             _at(source, line, _check_whole, text, kinds, names, said)
+
+
+def _check_asked(rule: Rule) -> None:
+    """Check that the answer can be read from what the program denotes as the ROOT says."""
+    if not rule.asks or isinstance(rule.program, Symbol):
+        return
+    function = rule.program.function
+    if rule.asks == EXISTS:
+        if function is not COUNT:
+            raise _Malformed(f"'exists' needs a program that ends in Count, not in {function.name}")
+    elif function.output in (Type.NUMBER, Type.TRUTH):
+        raise _Malformed(
+            f"{rule.asks!r} is for names and values; the program gives {function.output.value}"
+        )
 
 
 def _check_text(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntFlag, auto
 from functools import cached_property, lru_cache
 from random import Random
@@ -67,6 +67,7 @@ class Pools:
         self.relation_facts = lru_cache(maxsize=None)(self._relation_facts)
         self.literals = lru_cache(maxsize=20_000)(self._literals)
         self.links = lru_cache(maxsize=20_000)(self._links)
+        self.shared = lru_cache(maxsize=20_000)(self._shared)
         self.concepts_of = lru_cache(maxsize=20_000)(self._concepts_of)
         self.concept_name = lru_cache(maxsize=20_000)(kb.name_of)
 
@@ -188,6 +189,26 @@ class Pools:
         concepts = (*own, *own, *self.kb.all_concepts_of(entity))
         return [self.concept_name(concept) for concept in concepts]
 
+    def _shared(self, node: int) -> frozenset[tuple[int, Direction]]:
+        """The relations and directions by which a node is reached together with others."""
+        return frozenset(
+            (relation, direction)
+            for (relation, direction), facts in self.links(node).items()
+            if (self.reached[direction][facts] > 1).any()
+        )
+
+    @cached_property
+    def reached(self) -> Mapping[Direction, npt.NDArray[np.int32]]:
+        """For each relational fact how many facts lead from its near end by its relation.
+
+        By the direction in which it is followed.
+        """
+        table = self.kb.relational
+        return {
+            "forward": _alike(table.predicate, table.subject),
+            "backward": _alike(table.predicate, table.object),
+        }
+
     def _links(self, node: int) -> dict[tuple[int, Direction], list[int]]:
         """The relational facts whose far end is the node, by relation and direction."""
         table, single = self.kb.relational, np.array([node], np.int32)
@@ -197,6 +218,15 @@ class Pools:
         found.update({(relation, "forward"): facts for relation, facts in into.items()})
         found.update({(relation, "backward"): facts for relation, facts in out.items()})
         return found
+
+
+def _alike(*columns: Ids) -> npt.NDArray[np.int32]:
+    """For each row how many rows have the same in all columns."""
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        keys = keys * (int(column.max(initial=0)) + 1) + column
+    _, at, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    return counts[at].astype(np.int32)
 
 
 def _grouped(facts: Ids, groups: Ids) -> dict[int, list[int]]:

@@ -27,11 +27,9 @@ from kb.facts import FactTable
 from kb.values import Operator
 from kopl.denotation import Outcome
 from kopl.executor import Executor
-from kopl.functions import FILTER_CONCEPT, FIND_ALL
+from kopl.functions import FILTER_CONCEPT, FIND_ALL, RELATE
 from kopl.program import Call
 
-# How often a set of one element will do to be counted: there are many more of them than of others.
-ONE_OF = 0.15
 # How often only those facts describe of which the knowledge base has all.
 # The share of the attempts in which names that several things have will do.
 NAMESAKES = 0.4
@@ -226,13 +224,14 @@ class Source:
     def describing(
         self, node: int, qualified: Qualified | None = None
     ) -> Sequence[tuple[int, Direction]]:
-        """The relations and directions that lead to a node; mostly those that lead to all there is.
+        """The relations and directions that people know a node by; mostly those that lead to all
+        there is.
 
         Conditions by others need a further one beside them. ``qualified``: of relations that have
         such qualifiers.
         """
         some = self.taste.closed_links(node) if self.random.random() < MOSTLY else ()
-        ways = some or list(self.pools.links(node))
+        ways = some or self.taste.known_links(node)
         if qualified is None:
             return ways
         having = self.pools.relations_with(qualified)
@@ -242,14 +241,25 @@ class Source:
         """Whether a value alone shall not describe a node: there are more such in the world."""
         return self.taste.is_one_of_many(node) and self.random.random() < MOSTLY
 
-    def counting(self, call: Call, size: int) -> None:
+    def counting(self, call: Call) -> None:
         """Raise NoDraw for what people would not count."""
         self.whole(call)
         bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
         if bare and not self.taste.counted(call.arguments[0]):
             raise NoDraw
-        if size == 1 and self.random.random() >= ONE_OF:
+        found = call.inputs[0] if call.function is FILTER_CONCEPT else call
+        if found.function is RELATE:
+            direction: Direction = "forward" if found.arguments[1] == "forward" else "backward"
+            if not self.taste.leads_to_several(found.arguments[0], direction):
+                raise NoDraw
+
+    def listing(self, call: Call) -> None:
+        """Raise NoDraw for a whole concept that people would not go through, or half a list."""
+        bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
+        if bare and not self.taste.listed(call.arguments[0]):
             raise NoDraw
+        if call.function is FILTER_CONCEPT:
+            self.whole(call)
 
     def outcome(self, call: Call) -> Outcome:
         """What a call gives; remembered within one attempt."""
@@ -274,6 +284,10 @@ class Source:
         if self.refuses(answer):
             raise Overdrawn
         return answer
+
+    def as_asked(self, part: DrawnPart, goal: Goal) -> DrawnPart:
+        """A part that gives several elements where that is asked for; else raises NoDraw."""
+        return self.several(part) if goal.several else part
 
     def several(self, part: DrawnPart) -> DrawnPart:
         """A part that gives several elements, so that a condition can narrow it; else NoDraw."""

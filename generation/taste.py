@@ -33,10 +33,16 @@ LOOKED_AT, MOSTLY = 200, 0.7
 _CODE = re.compile(r"\W?\w{1,3}|[A-Z0-9][A-Z0-9 .:/_-]*|\w+://\S+|[\d .:/_-]+|www\.\S+")
 # Facts of a relation that tell whether its tails have one head each, and how many those may be.
 TOLD_BY, ABOUT_ONE = 10, 1.1
+# Nobody asks how many there are of what is one, or now and then two.
+MOSTLY_ONE = 1.5
+# A whole list is asked for of so many things at most.
+LISTED = 60
+_NUMBERED = re.compile(r"[^\W\d]+-?\d+\w?")
 # How sure it is that nothing outside of the knowledge base fits a description as well.
 OPEN, UNKNOWN, CLOSED = 0, 1, 2
-# How often a set of which that is unknown will do: where annotations tell it of others, and else.
-RARELY, OFTEN = 0.1, 0.6
+# How often a set of which that is unknown will do: where annotations tell it of others, and where
+# they tell it of none, so that nothing better is to be had.
+RARELY, ALWAYS = 0.1, 1.0
 
 
 class Taste:
@@ -45,15 +51,16 @@ class Taste:
     def __init__(self, pools: Pools, lexicon: Lexicon) -> None:
         self._pools, self._kb, self._lexicon = pools, pools.kb, lexicon
         self.heads = lru_cache(maxsize=20_000)(self._heads)
+        self.known_links = lru_cache(maxsize=20_000)(self._known_links)
         self.closed_links = lru_cache(maxsize=20_000)(self._closed_links)
         self.identifies = lru_cache(maxsize=None)(self._identifies)
         self.complete = lru_cache(maxsize=None)(self._complete)
+        self.leads_to_several = lru_cache(maxsize=None)(self._leads_to_several)
         self._plain_weight = lru_cache(maxsize=None)(self._weight_of_concept)
         self._covered = lru_cache(maxsize=100_000)(self._is_covered)
         told = lexicon.annotations.sections.values()
-        self._unknown = (
-            RARELY if any("complete" in g.fields for s in told for g in s.values()) else OFTEN
-        )
+        self._annotated = any("complete" in g.fields for s in told for g in s.values())
+        self._unknown = RARELY if self._annotated else ALWAYS
 
     # --- head nouns ------------------------------------------------------------------------------
 
@@ -92,6 +99,10 @@ class Taste:
         (plainest, *_), _ = self.heads(int(instances[0]))
         return len(instances) <= len(self._kb.instances_of(plainest))
 
+    def listed(self, concept: str) -> bool:
+        """Whether people ask for all there are of a concept."""
+        return self.counted(concept) and len(self._kb.instances_of(concept)) <= LISTED
+
     def head_of(self, random: Random, entity: int) -> str:
         """A concept that people would call an entity by; raises NoDraw where there is none."""
         names, weights = self.heads(entity)
@@ -128,6 +139,22 @@ class Taste:
         small = value.unit == NO_UNIT and value.number.is_integer() and abs(value.number) < 1000
         return small or len(digits) <= 1
 
+    @staticmethod
+    def is_code(name: str) -> bool:
+        """Whether a name is one by which nothing else is described: "tin-128", "Pm-152"."""
+        return bool(_NUMBERED.fullmatch(name))
+
+    def _leads_to_several(self, relation: str, direction: Direction) -> bool:
+        """Whether a relation leads to more than one thing often enough to be asked how many."""
+        facts, ends = self._facts_and_ends(relation, direction)
+        return facts > MOSTLY_ONE * ends
+
+    def _facts_and_ends(self, relation: str, direction: Direction) -> tuple[int, int]:
+        table = self._kb.relational
+        facts = table.of_predicate(self._kb.relation_number(relation))
+        near = (table.subject if direction == "forward" else table.object)[facts]
+        return len(facts), len(np.unique(near))
+
     # --- which lists are complete ----------------------------------------------------------------
 
     def _complete(self, relation: str, direction: Direction) -> int:
@@ -135,20 +162,27 @@ class Taste:
         told = self._lexicon.relation(relation, direction).entry.complete
         if told:
             return CLOSED if told in ("yes", direction) else OPEN
-        table = self._kb.relational
-        facts = table.of_predicate(self._kb.relation_number(relation))
-        near = (table.subject if direction == "forward" else table.object)[facts]
-        ends = len(np.unique(near))
-        if len(facts) <= ABOUT_ONE * ends and (direction == "forward" or len(facts) >= TOLD_BY):
+        facts, ends = self._facts_and_ends(relation, direction)
+        if facts <= ABOUT_ONE * ends and (direction == "forward" or facts >= TOLD_BY):
             return CLOSED
         return UNKNOWN
 
+    def _known_links(self, node: int) -> list[tuple[int, Direction]]:
+        """The relations and directions by which people know a node; all where they do by none."""
+        links = list(self._pools.links(node))
+        return [link for link in links if self._is_known_through(*link)] or links
+
+    def _is_known_through(self, relation: int, direction: Direction) -> bool:
+        """Whether people know what a relation leads to in a direction by what it comes from."""
+        told = self._lexicon.relation(self._kb.relations[relation], direction).entry.identifies
+        return told in ("", "yes", direction)
+
     def _closed_links(self, node: int) -> list[tuple[int, Direction]]:
-        """The relations and directions by which a node is found with all that is found so."""
+        """Those of them by which a node is found with all that is found so."""
         relations = self._kb.relations
         return [
             (number, direction)
-            for number, direction in self._pools.links(node)
+            for number, direction in self.known_links(node)
             if self.complete(relations[number], direction) == CLOSED
         ]
 
@@ -200,9 +234,9 @@ class Taste:
             return UNKNOWN
         owners = np.unique(kb.literals.subject[kb.literals.of_predicate(kb.key_number(key))])
         instances = kb.instances_of(concept)
-        return (
-            CLOSED if len(np.intersect1d(owners, instances)) >= COVERED * len(instances) else OPEN
-        )
+        if len(np.intersect1d(owners, instances)) >= COVERED * len(instances):
+            return CLOSED
+        return OPEN if self._annotated else UNKNOWN
 
     def will_do(self, call: Call, luck: float) -> bool:
         """Whether a set may be spoken of as of all that fits.

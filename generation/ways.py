@@ -43,6 +43,8 @@ from kopl.denotation import Located
 from kopl.functions import Function
 from kopl.program import Call, post_order
 
+# How often a set to be counted may have one element: people count where there are several.
+ONE_OF = 0.15
 # Facts that are looked at to find one that tells its node from others.
 LOOKED_AT = 4
 # Second conditions that are drawn to find one which tells a node from all others.
@@ -178,7 +180,7 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
         if source.size(Call(pattern.function, (left,), call.arguments)) == source.size(call):
             raise NoDraw
     scope.bind(argument, ConceptWords(call.arguments[0]))
-    return DrawnPart(call, inner.target, inner.fact)
+    return source.as_asked(DrawnPart(call, inner.target, inner.fact), goal)
 
 
 def _called(
@@ -277,9 +279,19 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
             ways = [way for way in ways if way[0] in having]
         number, direction, facts = _distinguishing_fact(source, goal, ways)
     fact = source.fact_of(table, facts, goal.qualified)
+    if goal.target is None and goal.several:
+        for _ in range(LOOKED_AT):
+            if source.pools.reached[direction][fact] > 1:
+                break
+            fact = source.fact_of(table, facts, goal.qualified)
+        else:
+            raise NoDraw
     ends = int(table.subject[fact]), int(table.object[fact])
     near, far = ends if direction == "forward" else ends[::-1]
     if near == far or near in goal.path:
+        raise NoDraw
+    describes = goal.target is not None or goal.several
+    if describes and source.taste.is_code(source.kb.name_of(near)):
         raise NoDraw
     words = source.lexicon.relation(source.kb.relations[number], direction)
     scope.bind(pattern.arguments[0], words)
@@ -307,6 +319,9 @@ def _distinguishing_fact(
     table, links = source.kb.relational, source.pools.links
     assert goal.target is not None
     found: list[tuple[int, tuple[int, Direction, list[int]]]] = []
+    if goal.several:
+        shared = source.pools.shared(goal.target)
+        ways = [way for way in ways if way in shared]
     several = goal.several or goal.single or source.random.random() < 0.5
     for _ in range(LOOKED_AT if several else 1):
         number, direction = draw_from(source.random, ways)
@@ -314,18 +329,19 @@ def _distinguishing_fact(
         if goal.qualified is not None:
             sets = source.pools.sets_with(goal.qualified)
             facts = [fact for fact in facts if sets[table.qualifiers[fact]]]
+        reached = source.pools.reached[direction]
+        if goal.several:
+            facts = [fact for fact in facts if reached[fact] > 1]
         if not facts:
             continue
         if not several:
             return number, direction, facts
         fact = draw_from(source.random, facts)
-        end = int((table.subject if direction == "forward" else table.object)[fact])
-        back: Direction = "backward" if direction == "forward" else "forward"
-        others = links(end)[number, back]
-        if goal.several and len(others) == 1:
-            continue
-        count = len(others)
+        count = int(reached[fact])
         if goal.beside is not None:
+            end = int((table.subject if direction == "forward" else table.object)[fact])
+            back: Direction = "backward" if direction == "forward" else "forward"
+            others = links(end)[number, back]
             known = source.outcome(goal.beside)
             assert isinstance(known, Located)
             ends = (table.object if direction == "forward" else table.subject)[others]
@@ -374,7 +390,7 @@ def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Draw
     call = scope.call(pattern, [inner.call], QualifierWords(key), *words)
     if not goal.claim:
         source.narrowing(call)
-    return DrawnPart(call, inner.target, inner.fact)
+    return source.as_asked(DrawnPart(call, inner.target, inner.fact), goal)
 
 
 @draws(f.AND)
@@ -408,7 +424,7 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
             continue
         if last or source.size(call) == 1:
             break
-    return DrawnPart(call, left.target)
+    return source.as_asked(DrawnPart(call, left.target), goal)
 
 
 def _claimed_end(source: Source, part: DrawnPart) -> int:
@@ -470,6 +486,7 @@ def _bound_node(source: Source, part: Part, scope: Scope) -> int | None:
 @draws(f.QUERY_NAME)
 def _query_name(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     inner = source.draw(pattern.inputs[0], scope, goal)
+    source.listing(inner.call)
     call = Call(pattern.function, (inner.call,))
     return DrawnPart(call, inner.target, intended=source.asked(source.kb.name_of(inner.target)))
 
@@ -477,10 +494,13 @@ def _query_name(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> D
 @draws(f.COUNT)
 def _count(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     claim = scope.asks == EXISTS
-    inner = source.draw(pattern.inputs[0], scope, replace(goal, claim=True) if claim else goal)
+    several = not claim and not source.nothing and source.random.random() >= ONE_OF
+    asked = replace(goal, claim=claim, several=several)
+    inner = source.draw(pattern.inputs[0], scope, asked)
     size = source.size(inner.call)
     if not claim:
-        source.counting(inner.call, size)
+        source.as_asked(inner, asked)
+        source.counting(inner.call)
     answer = source.asked(str(size))
     return DrawnPart(Call(pattern.function, (inner.call,)), inner.target, intended=answer)
 
@@ -586,7 +606,7 @@ def _ends(
 def _select_among(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart:
     fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
-    inner = source.draw(pattern.inputs[0], scope, goal.at(target))
+    inner = source.draw(pattern.inputs[0], scope, goal.at(target, several=True))
     source.whole(inner.call)
     said = {call.arguments[0] for call in post_order(inner.call) if call.function.name in FORMS}
     keys = [key for key in _comparable(source, inner.call) if key not in said]

@@ -225,8 +225,11 @@ class Lexicon:
             return Variants((KEYS, second), tuple(words))
         if kind is KeyWords:
             key = self._dated(KEYS, self._entry(KEYS, text, guess_key), text)
-            words = [KeyWords(text, e) for e in (key, *self._further(KEYS, text, key))]
-            return Variants((KEYS, text), tuple(words))
+            own = (key, *self._further(KEYS, text, key))
+            beside = None
+            if any(entry.beside is not entry for entry in own):
+                beside = Variants((KEYS, text), tuple(KeyWords(text, e.beside) for e in own))
+            return Variants((KEYS, text), tuple(KeyWords(text, e) for e in own), beside)
         if kind is QualifierWords:
             qualifier = self._entry(QUALIFIERS, text, guess_qualifier)
             further = self._further(QUALIFIERS, text, qualifier)
@@ -234,7 +237,10 @@ class Lexicon:
             return Variants((QUALIFIERS, text), tuple(words))
         concept = self._entry(CONCEPTS, text, guess_concept)
         entries_of = (concept, *self._further(CONCEPTS, text, concept))
-        return Variants((CONCEPTS, text), tuple(ConceptWords(text, e) for e in entries_of))
+        return Variants(
+            (CONCEPTS, text),
+            tuple(ConceptWords(text, e, main=e is concept) for e in entries_of),
+        )
 
     def _of_name(self, text: str) -> Variants:
         """The words of a name and of the aliases of what it names."""

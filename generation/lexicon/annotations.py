@@ -32,7 +32,7 @@ TODO = "todo"  # the field that marks an entry as not looked at
 ALSO = "also"  # the field with further wordings, each an entry
 # What is true of a name however it is said, and so is no field of a further wording.
 OF_ALL = {
-    RELATIONS: ("several", "dates", "complete"),
+    RELATIONS: ("several", "dates", "complete", "identifies"),
     KEYS: ("dates", "complete", "identifies", "called"),
     CONCEPTS: ("the", "head", "counted", "complete", "called"),
 }
@@ -421,12 +421,14 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "keyword": _asked,
         "dates": _one_of(DATES),
         "complete": _one_of(COMPLETE[RELATIONS]),
+        "identifies": _one_of(COMPLETE[RELATIONS]),
     },
     KEYS: {
         "noun": _noun,
         "a": _noun,
         "plural": _truth,
         "comparison": _compared,
+        "compared": _adjective,
         "adjective": _comparison,
         "how": _adjective,
         "counted": _text,

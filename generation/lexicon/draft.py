@@ -111,6 +111,8 @@ def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
     if key.plural:
         yield "plural", "true"
     yield "comparison", _comparison(key.comparison)
+    if key.compared is not None:
+        yield "compared", scalar(key.compared or "none")
     if key.adjective:
         yield "adjective", _comparison(key.adjective)
         yield "how", scalar(key.how or "none")

@@ -7,7 +7,7 @@ Entries are guessed from the names (`generation.lexicon.guesses`); annotations
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from generation import english, verbs
 
@@ -72,6 +72,8 @@ class RelationEntry:
     of keywords. ``dates``: what the dates of a fact mean, "event", "state", "estimate" or
     "edition". ``complete``: whether all such facts are there, "yes" or "no", "forward" for all
     tails of a head, "backward" for all heads of a tail; "" where it is not known.
+    ``identifies``, in the same words: which end people know by the other one, "backward" for heads
+    alone ("the isotope of tin", not "the element of tin-112"); "" is both.
     """
 
     noun: str = ""
@@ -85,6 +87,7 @@ class RelationEntry:
     keyword: str = ""
     dates: str = ""
     complete: str = ""
+    identifies: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,8 @@ class KeyEntry:
     called in a question of keywords. ``dates`` and ``complete`` are as those of a relation;
     ``complete`` is "yes" or "no". ``identifies``: whether people know things by its values, as by
     no code; None leaves it to the facts. ``called``: whether things may be called by such an alias.
+    ``compared`` is the noun beside a comparison ("the longest coastline" of the coastline length),
+    "" where it is not compared by this wording, None where the noun will do.
     """
 
     noun: str
@@ -134,6 +139,14 @@ class KeyEntry:
     dates: str = ""
     complete: str = ""
     called: bool = True
+    compared: str | None = None
+
+    @property
+    def beside(self) -> KeyEntry:
+        """The same beside a comparison."""
+        if self.compared is None:
+            return self
+        return replace(self, noun=self.compared, a=english.with_article(self.compared or self.noun))
 
 
 @dataclass(frozen=True, slots=True)

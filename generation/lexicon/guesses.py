@@ -416,6 +416,7 @@ def variant(main: Entry, fields: Mapping[str, Any]) -> Entry:
             dates=main.dates,
             complete=main.complete,
             identifies=main.identifies,
+            compared="" if main.compared == "" else None,
         )
     if isinstance(main, QualifierEntry):
         if not noun:

@@ -77,6 +77,7 @@ starring featuring including excluding following preceding containing involving 
 replacing regarding representing surrounding succeeding depicting covering
 """)
 _CODED = re.compile(r"[a-z][A-Z]|_|\w/\w|^[PQ]\d+$|[|<>{}\\.]\w")
+_LATIN = "\u024f"  # the last Latin letter
 _CAMEL = re.compile(r"(?:[a-z]+|[A-Z][a-z]{2,})(?:[A-Z][a-z]+|[A-Z]+(?![a-z])|\d+)*")
 _SEEMS_A_VERB = re.compile(r"(?:[iy][sz]es|[a-z]{3}ates|ifies|[a-z]{3}udes)$")
 
@@ -110,6 +111,9 @@ def readable(name: str) -> tuple[str, bool]:
     """
     text = re.sub(r"(?<=\S) *\([^()]*\)(?= |$)", "", name).strip() or name
     if "://" in text or re.fullmatch(r"[PQ]\d+", text):
+        return text, True
+    letters = [character for character in text if character.isalpha()]
+    if letters and min(letters) > _LATIN:
         return text, True
     if " " in text and "_" not in text:  # "EThOS thesis ID", "director / manager"
         return text, bool(re.search(r"[/|<>{}\\]", text))

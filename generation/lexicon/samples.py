@@ -97,15 +97,17 @@ class Samples:
     def _told(self, key: str, owner: str, value: str) -> Iterator[str]:
         """A key of its owner, by all of its wordings."""
         lexicon = self._lexicon
+        variants = lexicon.variants(lexicon.key(key))
         words = lexicon.wordings(lexicon.key(key))
+        beside = variants.beside.words if variants and variants.beside else words
         comparisons = lexicon.wordings(lexicon.comparison("greater", key))
-        for one, larger in zip(words, comparisons, strict=True):
+        for one, compared, larger in zip(words, beside, comparisons, strict=True):
             with suppress(NoWords):
                 yield f"the {say(one, '')} of {owner} {say(one, 'verb')} {value}"
             with suppress(NoWords):
                 yield f"{say(one, 'question', owner)}?"
             with suppress(NoWords):
-                yield f"which has the {say(larger, '')} {say(one, '')}"
+                yield f"which has the {say(larger, '')} {say(compared, '')}"
             with suppress(NoWords):
                 yield f"which is {say(larger, 'alone')}"
 

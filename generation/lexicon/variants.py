@@ -66,13 +66,16 @@ class Variants:
     """The words of one name: the main ones first, then others that mean the same.
 
     ``subject`` is what they speak of: words of one subject in one wording, as a key and its
-    comparison, are drawn together and have equally many variants.
+    comparison, are drawn together and have equally many variants. ``beside`` are those of a key
+    beside a comparison, where it has others there.
     """
 
-    __slots__ = ("_having", "subject", "words")
+    __slots__ = ("_having", "beside", "subject", "words")
 
-    def __init__(self, subject: tuple[str, str], words: tuple[Words, ...]) -> None:
-        self.subject, self.words = subject, words
+    def __init__(
+        self, subject: tuple[str, str], words: tuple[Words, ...], beside: Variants | None = None
+    ) -> None:
+        self.subject, self.words, self.beside = subject, words, beside
         self._having: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def having(self, forms: tuple[str, ...]) -> tuple[int, ...]:

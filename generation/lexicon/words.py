@@ -79,9 +79,10 @@ class NameWords(Words):
 
 @dataclass(frozen=True, slots=True)
 class ConceptWords(Words):
-    """The name of a concept."""
+    """The name of a concept; ``main``: whether this is its main wording."""
 
     entry: ConceptEntry = field(default=None, repr=False)  # type: ignore[assignment]
+    main: bool = field(default=True, repr=False)
 
     def __post_init__(self) -> None:
         if self.entry is None:
@@ -104,6 +105,12 @@ class ConceptWords(Words):
         if not english.ends_in_head(self.entry.noun):
             raise NoWords
         return self.entry.noun
+
+    def kind(self) -> str:
+        """The same beside a name that others have too: "the river Churchill", by its plain noun."""
+        if not self.main:
+            raise NoWords
+        return self.short()
 
 
 class Dated:

@@ -15,6 +15,7 @@ def _pairs(text: str) -> list[tuple[str, str]]:
 
 # One: several.
 PLURALS = _pairs("""
+城市: 城市; 米: 米; מדינה: מדינה
 wolf: wolves; knife: knives; wife: wives; leaf: leaves; shelf: shelves; loaf: loaves; calf: calves
 half: halves; thief: thieves; life: lives; roof: roofs; chief: chiefs; reef: reefs; cliff: cliffs
 belief: beliefs; proof: proofs; golf club: golf clubs; gulf: gulfs; safe: safes; dwarf: dwarfs

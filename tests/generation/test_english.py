@@ -54,3 +54,24 @@ def test_the_library_is_imported_when_a_word_is_asked_for() -> None:
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["False", "wolves", "False", "narwhals", "True", "True"]
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("The Netherlands", "The Netherlands'"),
+        ("the Bahamas", "the Bahamas'"),
+        ("Estonian Nationalists and Conservatives", "Estonian Nationalists and Conservatives'"),
+        ("Honduras", "Honduras's"),
+        ("The Gambia", "The Gambia's"),
+        ("Saint Kitts and Nevis", "Saint Kitts and Nevis's"),
+    ],
+)
+def test_names_that_end_in_s_own(name: str, owner: str) -> None:
+    assert english.possessive(name) == owner
+
+
+def test_the_stands_once() -> None:
+    name = "South Georgia and the South Sandwich Islands"
+    assert english.name_in_sentence(name) == name
+    assert english.name_in_sentence("Marshall Islands") == "the Marshall Islands"

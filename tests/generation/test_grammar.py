@@ -64,6 +64,11 @@ MALFORMED = [
     ("E -> FilterConcept(E, $c)\n    | {c} {E.many}", 7, "no rule for E has a wording 'many'"),
     ("E -> Relate(E, $r, $d)\n    | {r.noun} {E}", 7, "takes 1 texts inside, found 0"),
     ("X -> FilterConcept(X, $c)\n    | {c} {X}", 6, "can never end"),
+    ("ROOT[A = exists] -> QueryName(E)\n    | {E}?", 6, "needs a program that ends in Count"),
+    ("ROOT[A = is E] -> Count(E)\n    | {E}?", 6, "gives a number"),
+    ("ROOT[A = is E] -> VerifyStr(QueryAttr(E, $k), $v)\n    | {E}{k}{v}?", 6, "gives yes or no"),
+    ("ROOT[A = several] -> Count(E)\n    | {E}?", 6, "gives a number"),
+    ("@share Count 3\n@share Count 4", 7, "twice"),
 ]  # fmt: skip
 
 

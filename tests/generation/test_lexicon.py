@@ -249,7 +249,7 @@ def odd() -> KnowledgeBase:
     builder.add_attribute("a", "birthDate", Year(1950), {"reported by": "C"})
     builder.add_attribute("a", "closing", Year(1960))
     builder.add_attribute("b", "span of", Quantity(5.0, "km²"))
-    for relation in ("parent", "plays", "shelters in", "people/person/parents", "yes", "1"):
+    for relation in ("parent", "plays", "shelters in", "people/person/parents", "yes", "1", "首都"):
         builder.add_fact("a", relation, "b")
     return builder.build()
 
@@ -262,6 +262,7 @@ def test_review() -> None:
         " reads well)",
         "people/person/parents": "it is no English words; give the words that people use",
         "birthDate": "it is no English words; give the words that people use",
+        "首都": "it is no English words; give the words that people use",
         "closing": "its values are times; give the event, if there is one (event: none, if not)",
         "span of": "it ends in a preposition; give a noun",
         "km²": "its plural is 'km²s'; give one and many",

@@ -10,10 +10,15 @@ import pytest
 from generation.blocks import SHORT, SIZE, Maker, Options
 from generation.check import Checker
 from generation.grammar import bundled
+from generation.lexicon import Lexicon
+from generation.pools import Pools
+from generation.taste import LISTED, MOSTLY_ONE, Taste
 from kb import load
 from kopl.answer_forms import Exists, Is, answer_of
 from kopl.example import Example
 from kopl.executor import Executor
+from kopl.functions import COUNT, FILTER_CONCEPT, FIND, FIND_ALL, QUERY_NAME, RELATE
+from kopl.program import post_order
 from kopl.sparql.engines.oxigraph import Oxigraph
 from kopl.sparql.evaluate import SparqlExecutor
 
@@ -86,3 +91,59 @@ def test_some_are_typed_in_small_letters(block: list[Example]) -> None:
 def test_no_signs_are_left_behind(block: list[Example]) -> None:
     for example in block:
         assert not re.search(r"[{}~]|,[.?]|\.\.|  | [,?]|\(\)", example.question), example.question
+
+
+def test_whole_lists_are_of_what_people_go_through(block: list[Example]) -> None:
+    world = load("world")
+    taste = Taste(Pools(world), Lexicon(world))
+    assert not taste.listed("isotope") and taste.listed("continent")
+    seen = 0
+    for example in block:
+        (given, *_), asking = example.program.inputs, example.program.function
+        narrowed = [call.function for call in (given, *given.inputs)]
+        if asking is QUERY_NAME and narrowed == [FILTER_CONCEPT, FIND_ALL]:
+            assert len(world.instances_of(given.arguments[0])) <= LISTED, example.question
+            seen += 1
+    assert seen
+
+
+def test_what_is_one_is_not_counted(block: list[Example]) -> None:
+    table = (world := load("world")).relational
+    seen = 0
+    for example in block:
+        if example.type != "Count":
+            continue
+        (given,) = example.program.inputs
+        found = given.inputs[0] if given.function is FILTER_CONCEPT else given
+        if example.program.function is COUNT and found.function is RELATE:
+            facts = table.of_predicate(world.relation_number(found.arguments[0]))
+            near = table.subject if found.arguments[1] == "forward" else table.object
+            assert len(facts) > MOSTLY_ONE * len(set(near[facts].tolist())), example.question
+            seen += 1
+    assert seen
+
+
+def test_nothing_is_described_by_an_isotope(block: list[Example]) -> None:
+    for example in block:
+        for call in post_order(example.program):
+            below = [given for given in call.inputs if given.function is RELATE]
+            if call.function is RELATE:
+                for inner in below:
+                    (end, *_) = inner.inputs
+                    coded = end.function is FIND and re.fullmatch(r"\w+-\d+", end.arguments[0])
+                    assert not coded, example.question
+
+
+def test_things_are_described_by_what_people_know_them_by(block: list[Example]) -> None:
+    lexicon = Lexicon(load("world"))
+    seen = 0
+    for example in block:
+        for call in post_order(example.program):
+            for inner in call.inputs if call.function is RELATE else ():
+                found = inner.inputs[0] if inner.function is FILTER_CONCEPT else inner
+                if found.function is RELATE:
+                    relation, toward = found.arguments
+                    told = lexicon.relation(relation, "forward").entry.identifies
+                    seen += told in ("", "yes", toward)
+                    assert relation != "country" or toward == "backward", example.question
+    assert seen

@@ -246,7 +246,6 @@ def test_constants_hold_or_do_not(value: Value) -> None:
 
     random = Random(0)
     others: list[Value] = [Quantity(4), Year(1980), Date(1981, 1, 1), "black"]
-    others = [o for o in others if isinstance(o, str) == isinstance(value, str)]
     for operator in OPERATORS:
         for holds in (True, False):
             for day in (True, False):
@@ -256,13 +255,7 @@ def test_constants_hold_or_do_not(value: Value) -> None:
                     )
                 except NoDraw:
                     continue
-                if type(constant) is Quantity and type(value) is not Quantity:
-                    continue
                 if isinstance(value, Year) and isinstance(constant, Date):
-                    continue
-                if type(value) is Quantity and (
-                    type(constant) is not Quantity or constant.unit != value.unit
-                ):
                     continue
                 assert compares(value, operator, constant) == holds
 

@@ -76,6 +76,19 @@ def test_codes_identify_nothing_but_where_annotations_say_so() -> None:
     assert taste().telling([code]) == [code]  # there is nothing better
 
 
+def test_what_people_know_nothing_by_describes_only_where_nothing_else_does() -> None:
+    kb = shops()
+    town, shop = int(kb.named("Town 1")[0]), int(kb.named("Shop 1")[0])
+    relation = {name: kb.relation_number(name) for name in ("town", "mayor")}
+    assert (relation["town"], "forward") in taste().known_links(town)
+    told = taste("relations: {town: {identifies: backward}}")
+    assert told.known_links(town) == [(relation["mayor"], "backward")]
+    assert (relation["town"], "backward") in told.known_links(shop)
+    assert set(told.closed_links(town)) <= set(told.known_links(town))
+    none = taste("relations: {town: {identifies: no}, mayor: {identifies: forward}}")
+    assert none.known_links(town) == taste().known_links(town)
+
+
 @pytest.mark.parametrize(
     ("number", "exact"),
     [("7", True), ("812", True), ("1086 kilometre", False), ("2000 kilometre", True),
@@ -114,9 +127,9 @@ def test_which_sets_hold_all_that_fits(program: str, annotations: str, closed: i
     assert taste(annotations).closed(read(program)) == closed
 
 
-def test_where_nothing_is_known_chance_decides() -> None:
+def test_where_nothing_is_known_all_will_do() -> None:
     unknown = read('FilterConcept(FindAll(), "town")')
-    assert taste().will_do(unknown, 0.5) and not taste().will_do(unknown, 0.9)
+    assert taste().will_do(unknown, 0.5) and taste().will_do(unknown, 0.99)
     some = taste("relations: {mayor: {complete: yes}}")
     assert not some.will_do(unknown, 0.5) and some.will_do(unknown, 0.01)
 

@@ -358,3 +358,28 @@ def test_aliases_stand_only_where_a_rule_asks_for_them(called: Lexicon) -> None:
 def test_the_article_of_an_alias_may_be_told(called: Lexicon) -> None:
     with pytest.raises(ReadError, match="is the name of no entity"):
         Lexicon(countries(), parse_annotations("names: {EU: {the: true}}", "my.yaml"))
+
+
+def test_a_key_has_another_noun_beside_its_comparison(lands: KnowledgeBase) -> None:
+    text = """\
+keys:
+  area:
+    compared: none
+    also: [surface, {compared: expanse, comparison: wide}, {compared: land, comparison: none}]
+"""
+    with pytest.raises(ReadError):  # a key is always compared by some word
+        parse_annotations(text)
+    told = Lexicon(
+        lands, parse_annotations(text.replace(", {compared: land, comparison: none}", ""))
+    )
+    area, largest = KeyWords("area"), ComparisonWords("largest", "area")
+    compared = derivation(told, 0, concept=ConceptWords("city"), key=area, op=largest)
+    assert _drawn(compared) == {"Which city has the widest expanse?", "Which city is the largest?"}
+    assert compared.question(None) == "Which city has the largest area?"
+    assert _all(told, told.key("area"), "") == ["area", "surface"]
+    inherited = told.wordings(told.key("area"))[1].entry  # type: ignore[attr-defined]
+    assert inherited.compared == ""
+
+
+def test_a_kind_beside_a_name_is_its_plain_noun(lexicon: Lexicon) -> None:
+    assert _all(lexicon, lexicon.concept("city"), "kind") == ["city"]

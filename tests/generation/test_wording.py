@@ -442,7 +442,8 @@ def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
                 yield from _of_verb(verb)
     elif kind is Kind.KEY:
         for key in _entries(lexicon, lexicon.key(text)):
-            yield from (key.noun, key.counted, key.keyword, *(key.adjective or ()))
+            yield from (key.noun, key.compared or "", key.counted, key.keyword)
+            yield from key.adjective or ()
             yield from _of_verb(key.event)
             yield from _parts(key.question)
     elif kind is Kind.QUALIFIER_KEY:
@@ -452,7 +453,7 @@ def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
             yield from ("until when", "stop being")
         if text in ("point in time", "start time"):
             yield from ("when", " in ", " on ", "(in ", "(on ", "before", "after")
-            yield from (" as of ", "what year", "which year", "figures for", "dated", "what date")
+            yield from (" as of ", "what year", "which year", " figures", "dated", "what date")
     elif kind in (Kind.QUANTITY, Kind.TIME):
         value = read_quantity(text) if kind is Kind.QUANTITY else read_time(text)
         yield from _values(lexicon, value)
