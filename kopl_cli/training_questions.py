@@ -167,7 +167,7 @@ def generated(
     from generation.run import Plan, run
 
     # Parsers learn programs: no queries are needed, and not the deepest questions.
-    options = Options(levels=7, sparql=False)
+    options = Options(profile=settings.profile, levels=7, sparql=False, noise=settings.noise)
     plan = Plan(settings.kb, settings.questions, settings.seed, options)
     made = folder / "questions.jsonl"
     begin = time.monotonic()

@@ -240,13 +240,15 @@ class Settings(_Checked):
     """What a run is made with; saved beside its checkpoint.
 
     ``data`` is a file of examples that is split, or a folder with a file for each part (and
-    perhaps the ``kb.json``); or ``train``, ``valid`` and ``test`` are files of their own; without
-    any, ``questions`` examples are generated over ``kb``. ``start_from`` is the folder of a run
-    whose weights the training begins with. ``query_style`` is how queries are written that the
-    examples do not bring. ``decoding`` is what the best epoch is chosen and the run scored by; of
-    both, unconstrained decoding chooses. ``device`` is auto, cpu, cuda or cuda:N. ``memory`` bounds
-    what predicting takes beyond the weights, in GiB; it changes no prediction. ``paper``: published
-    figures of KQA Pro stand beside the run's at the end.
+    perhaps the ``kb.json``); or ``train``, ``valid`` and ``test`` are files of their own;
+    without any, ``questions`` examples are generated over ``kb``, in the mix of a ``profile``
+    (the paper's, or short questions as people ask them) and a share of them with ``noise``.
+    ``start_from`` is the folder of a run whose weights the training begins with.
+    ``query_style`` is how queries are written that the examples do not bring. ``decoding`` is
+    what the best epoch is chosen and the run scored by; of both, unconstrained decoding
+    chooses. ``device`` is auto, cpu, cuda or cuda:N. ``memory`` bounds what predicting takes
+    beyond the weights, in GiB; it changes no prediction. ``paper``: published figures of KQA
+    Pro stand beside the run's at the end.
     """
 
     model: ModelName = "pointer"
@@ -260,6 +262,8 @@ class Settings(_Checked):
     # Ten questions are the fewest that 8 : 1 : 1 divides, but those with the same program stay
     # together, so that ten may leave a part empty.
     questions: Annotated[Int, Field(ge=20)] = 20_000
+    profile: Literal["kqapro", "people"] = "kqapro"
+    noise: Share = 0.0
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] = 1
     output: str = "runs/default"
     decoding: DecodingName = "constrained"
