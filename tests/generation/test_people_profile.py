@@ -147,3 +147,12 @@ def test_things_are_described_by_what_people_know_them_by(block: list[Example]) 
                     seen += told in ("", "yes", toward)
                     assert relation != "country" or toward == "backward", example.question
     assert seen
+
+
+def test_yes_and_no_questions_have_one_verb_and_claim_no_figures_of_people() -> None:
+    options = Options(profile="people", sparql=False, shares=(("Verify", 100.0),))
+    asked = [example.question for example in Maker(load("world"), options=options).block(31, 0)]
+    assert not [text for text in asked if re.search(r"(?i)^do any .*\b(?:are|is|were|was)\b", text)]
+    # An employer or a language has no figures, and the date beside it is that of the prize.
+    of_lists = [text for text in asked if re.search(r"(?i), according to the figures for", text)]
+    assert all(re.match(r"(?i)what|how|(?:is|are|was|were) the", text) for text in of_lists)
