@@ -42,7 +42,8 @@ AnswerForm: TypeAlias = Exists | Is
 def read_form(item: Any, program: Call | None = None) -> AnswerForm | None:
     """The answer form that a line of a question file says; None where it says none.
 
-    Raises ValueError for anything else, and for "exists" beside a program that does not count.
+    Raises ValueError for anything else, for "exists" beside a program that does not count, and for
+    a name beside one that counts or says yes or no itself.
 
     >>> read_form({"is": "Oslo"})
     Is(name='Oslo')
@@ -57,6 +58,11 @@ def read_form(item: Any, program: Call | None = None) -> AnswerForm | None:
             )
         return Exists()
     if isinstance(item, dict) and list(item) == ["is"] and isinstance(item["is"], str):
+        if program is not None and not _reads(Is(item["is"]), program):
+            raise ValueError(
+                f"the answer form {item!r} needs a program that gives names or values, not"
+                f" {program.function.output.value}"
+            )
         return Is(item["is"])
     raise ValueError(
         f'the answer form is {item!r}, but must be "exists" or {{"is": NAME}} with a text'

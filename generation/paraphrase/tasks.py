@@ -133,7 +133,7 @@ def _fields(task: Original | Written) -> dict[str, str]:
         return fields | {"paraphrase": task.text, "worker": task.worker, "doubt": task.doubt}
     return fields | {
         "question": example.question,
-        "answer": example.answer or "",
+        "answer": "; ".join(example.answers) or example.answer or "",
         "keep": " · ".join(original.standing),
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import logging
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 from generation.check import Checker
 from generation.conversion import convert, write_kqapro
 from generation.formats import open_examples
+from generation.paraphrase.originals import originals
+from generation.paraphrase.tasks import write_tasks
 from kb import load
 from kopl.answer_forms import Exists, Is, answer_of
 from kopl.answers import same_answers
@@ -83,6 +86,18 @@ def test_a_malformed_field_is_named(tmp_path: Path, field: str, value: object) -
     (tmp_path / "a.jsonl").write_text(json.dumps({**YES.to_json(), field: value}))
     with pytest.raises(ReadError, match=r"line 1"):
         list(read_examples(tmp_path / "a.jsonl"))
+
+
+def test_a_name_is_no_answer_form_of_a_count(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(json.dumps({**YES.to_json(), "answer_form": {"is": "1"}}))
+    with pytest.raises(ReadError, match="names or values, not a number"):
+        list(read_examples(tmp_path / "a.jsonl"))
+
+
+def test_people_see_all_answers_of_a_task(tmp_path: Path) -> None:
+    write_tasks(tmp_path / "tasks.csv", originals([LIST]))
+    (task,) = csv.DictReader((tmp_path / "tasks.csv").open(encoding="utf-8-sig"))
+    assert task["answer"] == "; ".join(LIST.answers)
 
 
 def test_a_form_says_nothing_of_a_program_that_it_cannot_read() -> None:
