@@ -137,7 +137,7 @@ def _number(text: str) -> float:
 
 
 def _shares(text: str) -> tuple[tuple[str, float], ...]:
-    shares = []
+    shares: list[tuple[str, float]] = []
     for part in text.split(","):
         name, equals, number = part.partition("=")
         if not name or not equals:
@@ -145,6 +145,8 @@ def _shares(text: str) -> tuple[tuple[str, float], ...]:
         share = _number(number)
         if not 0 < share <= 100:
             raise argparse.ArgumentTypeError("a share is a number above 0, up to 100")
+        if name in dict(shares):
+            raise argparse.ArgumentTypeError(f"the share of {name} is said twice")
         shares.append((name, share))
     return tuple(shares)
 

@@ -98,7 +98,8 @@ def test_standard_output_takes_lines(lands_file: str, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    "text", ["Count", "Count=", "=3", "Count=0", "Count=101", "Count=nan", "Count=3,"]
+    "text",
+    ["Count", "Count=", "=3", "Count=0", "Count=101", "Count=nan", "Count=3,", "Count=3,Count=4"],
 )
 def test_wrong_shares(text: str, lands_file: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
