@@ -32,7 +32,7 @@ from kopl.program import Call
 
 # How often only those facts describe of which the knowledge base has all.
 # The share of the attempts in which names that several things have will do.
-NAMESAKES = 0.4
+NAMESAKES = 0.15
 MOSTLY = 0.8
 # What dates mean where nothing is before or after them: the year of a figure, of a list.
 # How often no fact is drawn where its year came as often as it should.
