@@ -199,7 +199,7 @@ def test_no_article_before_a_plural(world: KnowledgeBase) -> None:
     [
         ("Who leads the parliament that is the legislature of Norway?", True),
         ("List the farm products that are agricultural products of Ghana.", True),
-        ("What is the anthem that is the national song of Kenya?", True),
+        ("What is the anthem that is the national hymn of Kenya?", True),
         ("What is the anthem that was composed by Ludvig Mathias Lindeman?", False),
         ("Which language is spoken in Norway?", False),
         ("What is the city that is the capital of Norway?", False),
