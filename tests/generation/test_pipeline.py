@@ -14,20 +14,20 @@ import pytest
 from generation import GenerationError, generate, read_grammar, split
 from generation.blocks import SIZE, Maker
 from generation.comparisons import constant_for, number_beside
-from generation.english import plural, say
 from generation.grammar import bundled
 from generation.judge import asks_what_it_says, names_answer, reads_badly
+from generation.lexicon import Lexicon
 from generation.pools import NoDraw
 from generation.stats import SHARES
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
-from kb.values import OPERATORS, compares, readings
+from kb.values import OPERATORS, compares
 from kopl.example import Example
 from kopl.executor import Executor
 from kopl.functions import FUNCTIONS
 from kopl.program import post_order
 from kopl.text import read
 from kopl.typecheck import check
-from kopl.types import Kind
+from tests.generation.spellings import unmentioned
 
 ROOT_FOLDER = Path(__file__).parents[2]
 
@@ -57,18 +57,10 @@ def test_questions_and_programs_are_unique(made: Made) -> None:
 
 
 def test_questions_mention_every_constant(made: Made) -> None:
-    _, examples = made
+    kb, examples = made
+    lexicon = Lexicon(kb)
     for example in examples:
-        for call in post_order(example.program):
-            for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
-                if kind in (Kind.NAME, Kind.CONCEPT):
-                    said = [text, plural(text)]
-                elif kind in (Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE):
-                    said = [say(value) for value in readings(text)]
-                else:
-                    continue
-                asked = example.question.casefold()
-                assert any(s.casefold() in asked for s in said), (text, example.question)
+        assert unmentioned(lexicon, example.program, example.question) == [], example.question
 
 
 def test_questions_look_like_questions(made: Made) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 from random import Random
-from typing import Any
 
 import pytest
 
@@ -29,14 +28,13 @@ from generation.lexicon import (
     ValueWords,
     Words,
 )
-from generation.lexicon.entries import Verb
 from kb import Builder, Date, KnowledgeBase, Quantity, Value, Year
 from kb.values import read_quantity, read_time
 from kopl import functions as f
 from kopl.example import Example
 from kopl.program import Call, post_order
 from kopl.text import read
-from kopl.types import Kind
+from tests.generation.spellings import unmentioned
 
 # --- the tables of the paper -----------------------------------------------------------------
 
@@ -418,78 +416,7 @@ def test_every_constant_is_mentioned(world: KnowledgeBase, examples: list[Exampl
     lexicon = Lexicon(world)
     for example in examples:
         for text in _texts(example):
-            said = f" {text.casefold()}"
-            for call in post_order(example.program):
-                for (_, kind), constant in zip(
-                    call.function.arguments, call.arguments, strict=True
-                ):
-                    ways = list(_spellings(lexicon, kind, str(constant)))
-                    if not any(way.casefold() in said for way in ways if way):
-                        raise AssertionError(f"{call}: {constant!r} ({ways}) not in: {text}")
-
-
-def _spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
-    if kind is Kind.NAME:
-        yield text
-    elif kind is Kind.CONCEPT:
-        for concept in _entries(lexicon, lexicon.concept(text)):
-            yield from (concept.noun, concept.nouns)
-    elif kind is Kind.RELATION:
-        for entry in _entries(lexicon, lexicon.relation(text, "forward")):
-            yield from (entry.noun, entry.nouns, entry.keyword)
-            yield from _parts(entry.tail_question, entry.head_question)
-            for verb in (entry.forward, entry.backward):
-                yield from _of_verb(verb)
-    elif kind is Kind.KEY:
-        for key in _entries(lexicon, lexicon.key(text)):
-            yield from (key.noun, key.compared or "", key.counted, key.keyword)
-            yield from key.adjective or ()
-            yield from _of_verb(key.event)
-            yield from _parts(key.question)
-    elif kind is Kind.QUALIFIER_KEY:
-        for entry in _entries(lexicon, lexicon.qualifier(text)):
-            yield from (entry.noun, entry.given, entry.compared, entry.question, entry.fronted)
-        if text == "end time":
-            yield from ("until when", "stop being")
-        if text in ("point in time", "start time"):
-            yield from ("when", " in ", " on ", "(in ", "(on ", "before", "after")
-            yield from (" as of ", "what year", "which year", " figures", "dated", "what date")
-    elif kind in (Kind.QUANTITY, Kind.TIME):
-        value = read_quantity(text) if kind is Kind.QUANTITY else read_time(text)
-        yield from _values(lexicon, value)
-    elif kind in (Kind.STRING, Kind.ANY_VALUE):
-        yield text
-        for read in (read_quantity, read_time):
-            try:
-                yield from _values(lexicon, read(text))
-            except ValueError:
-                continue
-    else:
-        yield " "  # an operator, direction or choice: said by the words around it
-
-
-def _entries(lexicon: Lexicon, words: Words) -> Iterator[Any]:
-    """The entries of all wordings of a name."""
-    variants = lexicon.variants(words)
-    for one in variants.words if variants else (words,):
-        yield one.entry  # type: ignore[attr-defined]
-
-
-def _values(lexicon: Lexicon, value: Value) -> Iterator[str]:
-    variants = lexicon.variants(lexicon.value(value))
-    for one in variants.words if variants else (lexicon.value(value),):
-        yield one.plain()
-
-
-def _parts(*questions: str) -> Iterator[str]:
-    for question in questions:
-        yield from (part.strip() for part in question.split("{}"))
-
-
-def _of_verb(verb: Verb | None) -> Iterator[str]:
-    if verb:
-        for form in (verb.one, verb.many, verb.base, verb.past.one, verb.past.many):
-            yield max((part.strip() for part in form.split("{}")), key=len)
+            assert unmentioned(lexicon, example.program, text) == [], text
 
 
 @pytest.mark.parametrize(
