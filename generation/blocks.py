@@ -323,12 +323,14 @@ class Maker:
                 },
             )
             compare = random.random() < self.options.verify
-            if not self.options.sparql:
-                return example
-            query = query_of(program, self.kb)
-            if not compare or self._agrees(query, example):
-                return replace(example, sparql=query)
-            self.reasons["engines differ"] += 1
+            if self.options.sparql:
+                query = query_of(program, self.kb)
+                if compare and not self._agrees(query, example):
+                    self.reasons["engines differ"] += 1
+                    continue
+                example = replace(example, sparql=query)
+            judge.count(rule, found)
+            return example
         return None
 
     def _agrees(self, query: str, example: Example) -> bool:

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 from generation.derivation import Derivation
 from generation.english import clauses, say
-from generation.grammar import EXISTS, SEVERAL
+from generation.grammar import EXISTS, SEVERAL, Rule
 from kb import KnowledgeBase
 from kb.values import ValueReadError, read_quantity, read_time
 from kopl.answer_forms import AnswerForm, Exists, Is, answer_of
@@ -316,7 +316,7 @@ class Judge:
                     continue
                 if not self._matters(way, denotation, singular, shared):
                     return None, "a clause too many"
-        if form is not None and not self._keeps_balance(derivation.rule.line, answers[0]):
+        if form is not None and not self._keeps_balance(derivation.rule, answers[0]):
             return None, "yes or no ahead"
         return Verdict(tuple(answers), dropped, form), ""
 
@@ -342,19 +342,25 @@ class Judge:
         except ProgramError:
             return True
 
-    def _keeps_balance(self, line: int, answer: str) -> bool:
-        """Whether yes and no stay about as frequent for the rule in a line; counts it if they do.
+    def count(self, rule: Rule, found: Verdict) -> None:
+        """Take note of a question by a rule that is kept."""
+        if found.form is not None:
+            self._leads[rule.line] += _ahead(found.answers[0])
+
+    def _keeps_balance(self, rule: Rule, answer: str) -> bool:
+        """Whether yes and no stay about as frequent for a rule.
 
         Those of the Verify functions are balanced where they are drawn.
         """
-        lead = self._leads[line] + (1 if answer == "yes" else -1)
-        if abs(lead) > LEAD:
-            return False
-        self._leads[line] = lead
-        return True
+        return abs(self._leads[rule.line] + _ahead(answer)) <= LEAD
 
     def _is_one(self, part: Call, shared: dict[Call, Outcome]) -> bool:
         return len(self._executor.outcome(part, shared)) == 1
+
+
+def _ahead(answer: str) -> int:
+    """What an answer adds to the lead of yes over no."""
+    return 1 if answer == "yes" else -1
 
 
 def _own_calls(derivation: Derivation) -> frozenset[Call]:

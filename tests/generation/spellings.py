@@ -47,7 +47,8 @@ def spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
                 yield from _of_verb(verb)
     elif kind is Kind.KEY:
         for key in _entries(lexicon, lexicon.key(text)):
-            yield from (key.noun, key.counted, key.keyword, *(key.adjective or ()))
+            yield from (key.noun, key.compared or "", key.counted, key.keyword)
+            yield from key.adjective or ()
             yield from _of_verb(key.event)
             yield from _parts(key.question)
     elif kind is Kind.QUALIFIER_KEY:
