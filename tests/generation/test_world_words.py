@@ -20,8 +20,12 @@ from generation.lexicon.annotations import (
     names_of,
 )
 from generation.lexicon.entries import Verb
+from generation.pools import Pools
+from generation.taste import OPEN, Taste
 from kb import KnowledgeBase
 from kb.facts import FactTable
+from kopl.executor import Executor
+from kopl.text import read
 
 # Fields that say nothing by themselves.
 _SILENT = {
@@ -208,3 +212,12 @@ def test_no_article_before_a_plural(world: KnowledgeBase) -> None:
 )
 def test_what_says_the_same_twice(world: KnowledgeBase, question: str, twice: bool) -> None:
     assert Lexicon(world).says_twice(question) == twice
+
+
+def test_who_has_a_half_life_is_no_whole_list(world: KnowledgeBase) -> None:
+    # Bismuth-209, which decays more slowly than all that have one here, has none.
+    taste = Taste(Pools(world), Lexicon(world))
+    text = 'FilterConcept(FilterNum(FindAll(), "half-life", "1 second", ">"), "isotope")'
+    asked = read(text)
+    assert "bismuth-209" not in Executor(world).outcome(asked, {}).strings()
+    assert taste.closed(asked) == OPEN
