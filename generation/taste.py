@@ -71,11 +71,12 @@ class Taste:
         """
         names = list(dict.fromkeys(self._pools.concepts_of(entity)))
         usable = [name for name in names if self._lexicon.concept(name).entry.head is not False]
-        weights = {}
+        known, weights = frozenset(names), {}
         for name in usable or names:
             weight = self._plain_weight(name)
             stem = english.head(name)
-            if any(n != name and (stem == n or stem.endswith(f" {n}")) for n in names):
+            ends = (stem[match.end() :] for match in re.finditer("^| ", stem))
+            if any(end != name and end in known for end in ends):
                 weight *= OF_A_KIND  # "international airport" is a kind of airport
             weights[name] = weight
         found = sorted(weights, key=lambda name: (-weights[name], name))
