@@ -39,6 +39,8 @@ from kopl_base.errors import KoplError
 SIZE = 500
 # A strategy that fails this often in a row is given up: the knowledge base has no more for it.
 PATIENCE = 400
+# Attempts grow with the calls that a program shall have at least, and fall again beyond some eight.
+FAR = 50
 # The same where a function is wanted: it may stand in no question of the drawn type.
 SHORT_PATIENCE = 20
 # One question in so many is drawn for the function that is furthest behind, and no function needs

@@ -21,7 +21,7 @@ from kopl.functions import COUNT, FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Funct
 from kopl.program import Call
 from kopl.typecheck import check
 from kopl.types import Kind, Type
-from kopl_base.errors import ReadError
+from kopl_base.errors import KoplError, ReadError
 from kopl_base.stream import read_text
 
 Result = TypeVar("Result")
@@ -193,7 +193,9 @@ PROFILES = {"kqapro": "kqapro.scfg", "people": "people.scfg"}
 
 @cache
 def bundled(profile: str = "kqapro") -> Grammar:
-    """The grammar of a profile; raises KeyError for one that is not in `PROFILES`."""
+    """The grammar of a profile; raises KoplError for one that is not in `PROFILES`."""
+    if profile not in PROFILES:
+        raise KoplError(f"there is no profile {profile!r}; the profiles are {', '.join(PROFILES)}")
     return read_grammar(_bundled_text(PROFILES[profile]), PROFILES[profile])
 
 

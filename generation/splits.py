@@ -92,6 +92,8 @@ def _compositional(examples: Iterable[Example], random: Random, shares: list[flo
 
 def _by_answers(examples: Iterable[Example], random: Random, shares: list[float]) -> list[int]:
     def answer(example: Example) -> Hashable:
+        if example.answers:
+            return "answers", digest("\n".join(sorted(one.strip() for one in example.answers)))
         if example.answer is None:
             raise KoplError(f"the question {example.question!r} has no answer to split by")
         return "answer", digest(example.answer.strip())

@@ -156,6 +156,10 @@ class Taste:
         near = (table.subject if direction == "forward" else table.object)[facts]
         return len(facts), len(np.unique(near))
 
+    def may_compare(self, key: int) -> bool:
+        """Whether the greatest value of a key here is the greatest: annotations may deny it."""
+        return self._lexicon.key(self._kb.keys[key]).entry.complete != "no"
+
     # --- which lists are complete ----------------------------------------------------------------
 
     def _complete(self, relation: str, direction: Direction) -> int:

@@ -37,6 +37,7 @@ from generation.pools import (
     draw_from,
 )
 from generation.scope import DrawnPart, Goal, Scope, Source
+from generation.taste import COVERED, OPEN
 from kb import Value
 from kopl import functions as f
 from kopl.denotation import Located
@@ -439,8 +440,12 @@ def _claimed_end(source: Source, part: DrawnPart) -> int:
     table, number = source.table(part.fact)
     if table is not source.kb.relational:
         raise NoDraw
+    forward = int(table.object[number]) == part.target
+    relation = source.kb.relations[int(table.predicate[number])]
+    if source.taste.complete(relation, "forward" if forward else "backward") == OPEN:
+        raise NoDraw  # what is not in a list with gaps may be so all the same
     if source.random.random() < 0.5 or not source.kb.is_entity(part.target):
-        column = table.object if int(table.object[number]) == part.target else table.subject
+        column = table.object if forward else table.subject
         facts = table.of_predicate(int(table.predicate[number]))
         others = column[facts]
     else:
@@ -624,9 +629,13 @@ def _comparable(source: Source, call: Call) -> list[str]:
     facts = facts[source.pools.of_form["quantity"][table.object[facts]]]
     owners = np.stack((table.predicate[facts], table.subject[facts]))
     (keys, _), counts = np.unique(owners, axis=1, return_counts=True)
-    several = np.bincount(keys, minlength=len(kb.keys)) > 1
+    having = np.bincount(keys, minlength=len(kb.keys))
+    # A superlative is that of all: not of those few whose figure is known.
+    several = (having > 1) & (having >= COVERED * len(found))
     several[keys[counts > 1]] = False
-    return [kb.keys[key] for key in np.flatnonzero(several).tolist()]
+    return [
+        kb.keys[key] for key in np.flatnonzero(several).tolist() if source.taste.may_compare(key)
+    ]
 
 
 @draws(f.SELECT_BETWEEN)

@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
+from generation.blocks import Maker, Options
 from generation.check import Checker
 from generation.conversion import convert, write_kqapro
 from generation.formats import open_examples
 from generation.paraphrase.originals import originals
 from generation.paraphrase.tasks import write_tasks
+from generation.splits import assign
 from kb import load
 from kopl.answer_forms import Exists, Is, answer_of
 from kopl.answers import same_answers
 from kopl.example import Example, read_examples, write_examples
 from kopl.executor import Executor
 from kopl.text import read, write_nested
-from kopl_base.errors import ReadError
+from kopl_base.errors import KoplError, ReadError
 from parsers.evaluation.judging import judge
 from parsers.languages import KoplLanguage, Prediction
 
@@ -132,3 +134,13 @@ def test_answers_are_compared_in_any_order() -> None:
     assert same_answers(["a", "1 metre"], ["1.0 metre", "a"])
     assert not same_answers(["a", "a"], ["a", "b"])
     assert not same_answers(["a"], ["a", "a"])
+
+
+def test_a_set_with_lists_is_split_by_its_answers() -> None:
+    numbers = assign([LIST, YES, NO, PLAIN, LIST], 1, (1, 1, 1), "answers")
+    assert len(numbers) == 5 and numbers[0] == numbers[4]
+
+
+def test_a_profile_that_there_is_none_of_is_named() -> None:
+    with pytest.raises(KoplError, match="the profiles are kqapro, people"):
+        Maker(load("world"), options=Options(profile="peopel"))

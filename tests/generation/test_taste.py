@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 import pytest
 
 from generation import generate
+from generation.blocks import Maker, Options
 from generation.lexicon import Lexicon, parse_annotations
 from generation.pools import Pools
 from generation.taste import CLOSED, OPEN, UNKNOWN, Taste
 from kb import Builder, KnowledgeBase, Quantity
 from kb.values import read_quantity
+from kopl.answer_forms import Exists
+from kopl.denotation import Located
 from kopl.example import Example
+from kopl.executor import Executor
 from kopl.functions import COUNT, FILTER_CONCEPT, FILTER_NUM, FILTER_STR, FIND_ALL
 from kopl.program import post_order
 from kopl.text import read
@@ -177,4 +182,36 @@ def test_what_is_counted_is_all_there_is(world: KnowledgeBase, examples: Sequenc
             assert known.counted(counted.arguments[0]), example.question
     assert bare < 0.15 * len(counts)
     ones = sum(example.answer == "1" for example in counts)
-    assert 0 < ones < 0.25 * len(counts)
+    assert ones < 0.25 * len(counts)
+
+
+def test_superlatives_are_of_all_that_have_the_figure(world: KnowledgeBase) -> None:
+    options = Options(sparql=False, profile="people", shares=(("SelectAmong", 100.0),))
+    executor = Executor(world)
+    keys = set()
+    for example in islice(Maker(world, options=options).block(4, 0), 150):
+        call = next(c for c in post_order(example.program) if c.function.name == "SelectAmong")
+        keys.add(call.arguments[0])
+        (given,) = call.inputs
+        found = executor.outcome(given, {})
+        assert isinstance(found, Located)
+        number = world.key_number(call.arguments[0])
+        owners = world.literals.subject[world.literals.of_predicate(number)]
+        assert len(set(found.ids.tolist()) & set(owners.tolist())) >= 0.9 * len(found)
+    assert len(keys) > 10 and "half-life" not in keys
+
+
+def test_no_is_said_of_no_list_with_gaps(world: KnowledgeBase) -> None:
+    options = Options(sparql=False, profile="people", shares=(("Verify", 100.0),))
+    known = Taste(Pools(world), Lexicon(world))
+    claims = 0
+    for example in islice(Maker(world, options=options).block(4, 0), 150):
+        (inside,) = example.program.inputs[:1]
+        if example.answer_form != Exists() or inside.function.name != "And":
+            continue
+        left, claims = inside.inputs[0], claims + 1
+        while left.function.name != "Relate":
+            (left,) = left.inputs
+        relation, direction = left.arguments
+        assert example.answer == "yes" or known.complete(relation, direction) != OPEN  # type: ignore[arg-type]
+    assert claims > 10
