@@ -49,6 +49,7 @@ def spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
         for key in _entries(lexicon, lexicon.key(text)):
             yield from (key.noun, key.compared or "", key.counted, key.keyword)
             yield from key.adjective or ()
+            yield f"how {key.how}" if key.how else ""
             yield from _of_verb(key.event)
             yield from _parts(key.question)
     elif kind is Kind.QUALIFIER_KEY:

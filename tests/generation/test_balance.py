@@ -145,11 +145,11 @@ def test_programs_keep_to_the_number_of_calls(world: KnowledgeBase) -> None:
     assert max(example.program.size for example in made) == 5
 
 
-def test_deep_programs_come_when_asked_for(world: KnowledgeBase) -> None:
-    maker = Maker(world, options=Options(sparql=False, levels=14, least=8))
-    made = list(islice(maker.block(4, 0), 40))
-    assert min(example.program.size for example in made) == 8
-    assert max(example.program.size for example in made) >= 11
+@pytest.mark.parametrize("least", [5, 9])
+def test_deep_programs_come_when_asked_for(world: KnowledgeBase, least: int) -> None:
+    maker = Maker(world, options=Options(sparql=False, levels=14, least=least))
+    sizes = [example.program.size for example in islice(maker.block(4, 0), 12)]
+    assert len(sizes) == 12 and min(sizes) == least
 
 
 def test_no_answer_comes_most_of_the_time(block: list[Example]) -> None:
