@@ -30,6 +30,9 @@ LOCATING = frozenset(
 )
 
 
+NAMESAKES = int(Capability.NAMESAKES)
+
+
 class _GiveUp(Exception):
     """An attempt took too many rules."""
 
@@ -108,6 +111,8 @@ class Sampler:
             if found is not None and self._fits(found[1], single, least):
                 return scope.take(symbol, goal, *found)
         has = self._any if goal.target is None else self._capabilities[goal.target]
+        if not self.source.tells_apart():
+            has &= ~NAMESAKES
         rules, weights = self._rules(symbol.left, scope.budget, wanted, has)
         leftovers: list[Leftover] = []
         while rules:

@@ -46,7 +46,10 @@ RARELY, ALWAYS = 0.1, 1.0
 
 
 class Taste:
-    """Head nouns, what identifies things, what is counted, which lists are complete."""
+    """Head nouns, what identifies things, what is counted, which lists are complete.
+
+    ``annotated``: annotations tell of some lists that they are complete, or not.
+    """
 
     def __init__(self, pools: Pools, lexicon: Lexicon) -> None:
         self._pools, self._kb, self._lexicon = pools, pools.kb, lexicon
@@ -59,8 +62,8 @@ class Taste:
         self._plain_weight = lru_cache(maxsize=None)(self._weight_of_concept)
         self._covered = lru_cache(maxsize=100_000)(self._is_covered)
         told = lexicon.annotations.sections.values()
-        self._annotated = any("complete" in g.fields for s in told for g in s.values())
-        self._unknown = RARELY if self._annotated else ALWAYS
+        self.annotated = any("complete" in g.fields for s in told for g in s.values())
+        self._unknown = RARELY if self.annotated else ALWAYS
 
     # --- head nouns ------------------------------------------------------------------------------
 
@@ -241,7 +244,7 @@ class Taste:
         instances = kb.instances_of(concept)
         if len(np.intersect1d(owners, instances)) >= COVERED * len(instances):
             return CLOSED
-        return OPEN if self._annotated else UNKNOWN
+        return OPEN if self.annotated else UNKNOWN
 
     def will_do(self, call: Call, luck: float) -> bool:
         """Whether a set may be spoken of as of all that fits.

@@ -630,8 +630,9 @@ def _comparable(source: Source, call: Call) -> list[str]:
     owners = np.stack((table.predicate[facts], table.subject[facts]))
     (keys, _), counts = np.unique(owners, axis=1, return_counts=True)
     having = np.bincount(keys, minlength=len(kb.keys))
-    # A superlative is that of all: not of those few whose figure is known.
-    several = (having > 1) & (having >= COVERED * len(found))
+    # A superlative is that of all: not of those few whose figure is known. Where nobody has told
+    # what is complete, there would be hardly any.
+    several = (having > 1) & (having >= COVERED * len(found) * source.taste.annotated)
     several[keys[counts > 1]] = False
     return [
         kb.keys[key] for key in np.flatnonzero(several).tolist() if source.taste.may_compare(key)
