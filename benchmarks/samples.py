@@ -9,14 +9,17 @@ Each with its canonical form, program, SPARQL, answer and choices.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 # The folder of this file has a module with the name of the package.
 sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__file__).parent]
 
 from generation import generate  # noqa: E402
+from generation.blocks import Options  # noqa: E402
+from generation.grammar import PROFILES  # noqa: E402
 from kb import load  # noqa: E402
 from kopl.example import Example  # noqa: E402
 from kopl_base.stream import writing  # noqa: E402
@@ -29,13 +32,19 @@ def main() -> None:
     """Write the page."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
     parser.add_argument("--kb", default="world", help="a knowledge base, its snapshot, or 'world'")
-    parser.add_argument("-n", "--count", type=int, default=50)
+    parser.add_argument("-n", "--count", type=int, default=25, help="of each profile; default: 25")
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("-o", "--output", default=str(PAGE), help="a file, or '-'")
     arguments = parser.parse_args()
-    examples = generate(load(arguments.kb), arguments.count, seed=arguments.seed)
+    kb = load(arguments.kb)
+    sets = {
+        profile: generate(
+            kb, arguments.count, seed=arguments.seed, options=Options(profile=profile)
+        )
+        for profile in PROFILES
+    }
     command = f"python benchmarks/samples.py --kb {arguments.kb} -n {arguments.count}"
-    lines = page(examples, f"{command} --seed {arguments.seed}", arguments.kb)
+    lines = page(sets, f"{command} --seed {arguments.seed}", arguments.kb)
     if arguments.output == "-":
         sys.stdout.writelines(lines)
         return
@@ -43,14 +52,24 @@ def main() -> None:
         out.writelines(lines)
 
 
-def page(examples: Iterator[Example], command: str, kb: str) -> Iterator[str]:
+def page(sets: Mapping[str, Iterator[Example]], command: str, kb: str) -> Iterator[str]:
     """The lines of the page."""
     yield f"# Questions generated over `{kb}`\n\n"
     yield "As they came, none left out and none edited. Made, and made again, by\n\n"
     yield f"```\n{command}\n```\n"
+    for profile, examples in sets.items():
+        yield f"\n# The profile `{profile}`\n"
+        yield from _questions(examples)
+
+
+def _questions(examples: Iterator[Example]) -> Iterator[str]:
     for number, example in enumerate(examples, 1):
         yield f"\n## {number}. {_plain(example.question)}\n\n"
-        yield f"- type: {example.type}\n- answer: **{_plain(example.answer or '')}**\n"
+        answer = _plain(example.answer or ", ".join(example.answers))
+        yield f"- type: {example.type}\n- answer: **{answer}**\n"
+        if example.answer_form is not None:
+            form = json.dumps(example.answer_form.to_json(), ensure_ascii=False)
+            yield f"- answer form: `{form}`\n"
         if example.canonical and example.canonical != example.question:
             yield f"- canonical: {_plain(example.canonical)}\n"
         if example.choices:
