@@ -11,12 +11,13 @@ from functools import lru_cache, reduce
 from operator import or_
 from random import Random
 
+from generation.claims import one_of
 from generation.derivation import Derivation
 from generation.grammar import EXISTS, Grammar, Part, Rule, Symbol
 from generation.lexicon import Lexicon, NameWords
 from generation.pools import Capability, NoDraw, capabilities
 from generation.scope import DrawnPart, Goal, Leftover, Scope, Source
-from generation.ways import WAYS, one_of, required_for
+from generation.ways import WAYS, required_for
 from kb import KnowledgeBase
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.types import Kind

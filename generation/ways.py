@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from generation.claims import claimed_concept, claimed_end, unrelated_concept
 from generation.grammar import EXISTS, ONE, Part, Pattern, Rule, Symbol, Variable
 from generation.lexicon import (
     POINT_IN_TIME,
@@ -37,7 +38,7 @@ from generation.pools import (
     draw_from,
 )
 from generation.scope import DrawnPart, Goal, Scope, Source
-from generation.taste import COVERED, OPEN
+from generation.taste import COVERED
 from kb import Value
 from kopl import functions as f
 from kopl.denotation import Located
@@ -163,11 +164,11 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     if not source.kb.is_entity(inner.target):
         raise NoDraw
     if goal.claim and not everything:
-        concept = _claimed_concept(source, inner.target)
+        concept = claimed_concept(source, inner.target)
         return DrawnPart(scope.call(pattern, [inner.call], ConceptWords(concept)), inner.target)
     if not everything and source.nothing:
         source.nothing = False
-        unrelated = ConceptWords(_unrelated_concept(source, inner))
+        unrelated = ConceptWords(unrelated_concept(source, inner))
         return DrawnPart(scope.call(pattern, [inner.call], unrelated), inner.target, inner.fact)
     call = _called(source, pattern, inner, given, goal.single)
     # With the noun too, each condition has to leave less than there is without it.
@@ -226,37 +227,6 @@ def _namesake(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Dra
     assert isinstance(inside, Pattern)
     find = scope.call(inside, [], NameWords(name))
     return DrawnPart(scope.call(pattern, [find], ConceptWords(concept)), target)
-
-
-def _unrelated_concept(source: Source, part: DrawnPart) -> str:
-    """A concept of no element of a part, but of something that has such a fact as well.
-
-    "How many mountains share a border with Norway": other things than those that do.
-    """
-    table, number = source.table(part.fact)
-    relational = table is source.kb.relational
-    ends = (table.object, table.subject) if relational else (table.subject,)
-    column = next((end for end in ends if int(end[number]) == part.target), table.subject)
-    facts = table.of_predicate(int(table.predicate[number]))
-    other = int(column[draw_from(source.random, facts.tolist())])
-    if not source.kb.is_entity(other):
-        raise NoDraw
-    concept = source.taste.head_of(source.random, other)
-    if source.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
-        raise NoDraw
-    return concept
-
-
-def _claimed_concept(source: Source, target: int) -> str:
-    """A concept that an entity is said to be of: one of its own, or one of another of its kind."""
-    own = source.pools.concepts_of(target)
-    if not source.nothing:
-        return draw_from(source.random, own)
-    source.nothing = False
-    kind = source.kb.name_of(draw_from(source.random, source.kb.concepts_of(target)))
-    other = draw_from(source.random, source.kb.instances_of(kind).tolist())
-    theirs = [concept for concept in source.pools.concepts_of(other) if concept not in own]
-    return draw_from(source.random, theirs)
 
 
 @draws(f.RELATE)
@@ -399,7 +369,7 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
     first, second = pattern.inputs
     if goal.claim:
         left = source.draw(first, scope, goal)
-        end = _claimed_end(source, left)
+        end = claimed_end(source, left)
         right = source.draw(second, scope, goal.at(end))
         if right.call == left.call:
             raise NoDraw
@@ -426,35 +396,6 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
         if last or source.size(call) == 1:
             break
     return source.as_asked(DrawnPart(call, left.target), goal)
-
-
-def _claimed_end(source: Source, part: DrawnPart) -> int:
-    """What a part is said to hold: what it does, or something of that kind which it does not.
-
-    That is half of the time what other facts of the part's relation lead to ("Is Stockholm the
-    capital of Norway?"), else something of the same concept ("Is Bergen ...?").
-    """
-    if not source.nothing:
-        return part.target
-    source.nothing = False
-    table, number = source.table(part.fact)
-    if table is not source.kb.relational:
-        raise NoDraw
-    forward = int(table.object[number]) == part.target
-    relation = source.kb.relations[int(table.predicate[number])]
-    if source.taste.complete(relation, "forward" if forward else "backward") == OPEN:
-        raise NoDraw  # what is not in a list with gaps may be so all the same
-    if source.random.random() < 0.5 or not source.kb.is_entity(part.target):
-        column = table.object if forward else table.subject
-        facts = table.of_predicate(int(table.predicate[number]))
-        others = column[facts]
-    else:
-        kind = draw_from(source.random, source.kb.concepts_of(part.target))
-        others = source.kb.instances_of(source.kb.name_of(kind))
-    found = source.outcome(part.call)
-    assert isinstance(found, Located)
-    free: list[int] = np.setdiff1d(others, found.ids).tolist()
-    return draw_from(source.random, free)
 
 
 @draws(f.OR)
@@ -656,19 +597,6 @@ def _select_between(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     nodes = zip(pattern.inputs, (first, second), strict=True)
     calls = [source.draw(part, scope, goal.at(node)).call for part, node in nodes]
     return DrawnPart(_choice(source, pattern, scope, calls, key), first)
-
-
-def one_of(source: Source, part: DrawnPart) -> int:
-    """An element that a choice is said to give: the one that it does, or another to choose from."""
-    found = source.outcome(part.call)
-    (given,) = part.call.inputs if len(part.call.inputs) == 1 else (part.call,)
-    all_there = source.outcome(given)
-    if not isinstance(all_there, Located):
-        raise NoDraw
-    names = found.strings()
-    nodes: list[int] = all_there.ids.tolist()
-    holds = source.random.random() < 0.5
-    return draw_from(source.random, [n for n in nodes if (source.kb.name_of(n) in names) == holds])
 
 
 def _choice(source: Source, pattern: Pattern, scope: Scope, inputs: list[Call], key: str) -> Call:
