@@ -245,9 +245,6 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
             for r, d in source.describing(goal.target, goal.qualified)
             if toward in (None, d) and known in (None, r)
         ]
-        if goal.qualified is not None:
-            having = source.pools.relations_with(goal.qualified)
-            ways = [way for way in ways if way[0] in having]
         number, direction, facts = _distinguishing_fact(source, goal, ways)
     fact = source.fact_of(table, facts, goal.qualified)
     if goal.target is None and goal.several:
