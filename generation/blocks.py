@@ -39,8 +39,9 @@ from kopl_base.errors import KoplError
 SIZE = 500
 # A strategy that fails this often in a row is given up: the knowledge base has no more for it.
 PATIENCE = 400
-# Attempts grow with the calls that a program shall have at least, and fall again beyond some eight.
-FAR = 50
+# Attempts grow with the calls that a program shall have at least, and fall again beyond ten: each
+# takes many rules then.
+FAR = 60
 # The same where a function is wanted: it may stand in no question of the drawn type.
 SHORT_PATIENCE = 20
 # One question in so many is drawn for the function that is furthest behind, and no function needs
@@ -275,7 +276,8 @@ class Maker:
         source = self._sampler.source
         random, refused, tries = source.random, 0, 0
         special = order != Order(order.rules, least=self.options.least)
-        patience = SHORT_PATIENCE if special else PATIENCE * max(1, order.least - SHORT)
+        longer = max(1.0, min(order.least - SHORT, FAR / max(1, order.least)))
+        patience = SHORT_PATIENCE if special else int(PATIENCE * longer)
         while tries < patience + refused:
             tries += 1
             (rule,) = random.choices(order.rules, weights)
