@@ -50,6 +50,7 @@ class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: Stub
     form: dict[str, list[str]]
+    counted = False
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -60,11 +61,18 @@ class Handler(BaseHTTPRequestHandler):
             play = stub.plays.pop(0) if len(stub.plays) > 1 else stub.plays[0]
             stub.now += 1
             stub.most = max(stub.most, stub.now)
+        self.counted = True
         try:
             play(self)
         finally:
-            with stub.lock:
-                stub.now -= 1
+            self.leave()
+
+    def leave(self) -> None:
+        """No longer counts among those at work. Before the answer goes out: with it in hand, the
+        client may send its next request before this thread runs again."""
+        with self.server.lock:
+            self.server.now -= self.counted
+            self.counted = False
 
     def log_message(self, format: str, *args: Any) -> None:
         pass
@@ -82,6 +90,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body) if length is None else length))
         for name, value in headers.items():
             self.send_header(name.replace("_", "-"), value)
+        self.leave()
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
