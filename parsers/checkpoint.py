@@ -18,21 +18,12 @@ from kopl.example import Example
 from kopl_base.errors import KoplError, ReadError, SettingsError
 from kopl_base.stream import writing
 from kopl_base.training.checkpoint import CheckpointError, read_weights
-from parsers.models import class_of
 from parsers.models.base import Model, Unfitting, take_over
-from parsers.settings import Settings
+from parsers.registry import model_class
+from parsers.settings import Settings, flat
 
 FORMAT = 3
 SOURCES = "sources.json"
-
-# The settings that two networks of a model must share, so that the one can begin as the other. A
-# program of the pointer model is translated, so that it may write another language; what a seq2seq
-# run is like comes from the run itself.
-SHARED = {
-    "pointer": ("embedding", "hidden"),
-    "rnn": ("language", "embedding", "hidden", "layers"),
-    "seq2seq": (),
-}
 
 
 @dataclass(frozen=True)
@@ -167,7 +158,8 @@ def _restored(
     weights: str | None,
 ) -> Model:  # fmt: skip
     try:
-        model = class_of(settings.model).restore(settings, kb, description.state, folder)
+        kind: type[Model] = model_class(settings.model)
+        model = kind.restore(settings, kb, description.state, folder)
     except (MemoryError, RuntimeError) as error:
         reason = (str(error).splitlines() or ["out of memory"])[0]
         raise CheckpointError(f"{folder}: the run's model cannot be made: {reason}") from None
@@ -208,11 +200,8 @@ def check_start(settings: Settings, folder: Path) -> None:
     other, _ = read_run(folder)
     if settings.model != other.model:
         raise CheckpointError(f"{folder}: a {other.model} model, but this is a {settings.model}")
-    for name in SHARED[settings.model]:
-        own = name == "language"
-        here, there = (
-            getattr(one if own else getattr(one, one.model), name) for one in (settings, other)
-        )
+    for name in model_class(settings.model).shared:
+        here, there = (dict(flat(one.by_name()))[name] for one in (settings, other))
         if here != there:
             raise CheckpointError(
                 f"{folder}: {name} is {here} here, but {there} there; start_from needs the same"

@@ -27,6 +27,8 @@ from kopl.sparql.reader import read
 from kopl.sparql.to_kopl import from_sparql
 from kopl.text import read_serialised, write_serialised
 from kopl_base.errors import KoplError, counted
+from parsers.constrain import Constraint, TokenTable, kopl_constraint, sparql_constraint
+from parsers.registry import language_class
 from parsers.settings import Settings
 
 if TYPE_CHECKING:
@@ -70,10 +72,24 @@ class OutputLanguage(ABC):
     """An output language over one knowledge base."""
 
     name: ClassVar[str]
+    # What a tokenizer of texts shall keep whole, beside the words.
+    marks: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
         self.executor = Executor(kb)
+
+    @classmethod
+    def of(cls, settings: Settings, kb: KnowledgeBase) -> OutputLanguage:
+        """The language as the settings want it, over a knowledge base."""
+        return cls(kb)
+
+    def constraint(self, table: TokenTable) -> Constraint | None:
+        """Its texts as the tokens of a table spell them; None leaves decoding unconstrained.
+
+        Raises KoplError where they cannot.
+        """
+        return None
 
     @abstractmethod
     def gold(self, example: Example) -> str:
@@ -112,6 +128,11 @@ class KoplLanguage(OutputLanguage):
     """Programs in the paper's serialised text; shown to people in the nested one."""
 
     name = "kopl"
+    marks = MARKS
+
+    def constraint(self, table: TokenTable) -> Constraint:
+        """The well-typed programs over the knowledge base."""
+        return kopl_constraint(self.kb, table)
 
     def gold(self, example: Example) -> str:
         """The serialised text of an example's program."""
@@ -192,6 +213,15 @@ class SparqlLanguage(OutputLanguage):
         super().__init__(kb)
         self.style = style
 
+    @classmethod
+    def of(cls, settings: Settings, kb: KnowledgeBase) -> SparqlLanguage:
+        """Queries as `query_style` says."""
+        return cls(kb, style="exact" if settings.query_style == "exact" else "data")
+
+    def constraint(self, table: TokenTable) -> Constraint:
+        """The queries over the knowledge base."""
+        return sparql_constraint(self.kb, table)
+
     def gold(self, example: Example) -> str:
         """The example's own query, or the translation of its program."""
         try:
@@ -243,6 +273,5 @@ class SparqlLanguage(OutputLanguage):
 
 def language_of(settings: Settings, kb: KnowledgeBase) -> OutputLanguage:
     """The output language that the settings name, over a knowledge base."""
-    if settings.language == "sparql":
-        return SparqlLanguage(kb, style="exact" if settings.query_style == "exact" else "data")
-    return KoplLanguage(kb)
+    found: OutputLanguage = language_class(settings.language).of(settings, kb)
+    return found

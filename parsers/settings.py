@@ -21,14 +21,11 @@ from kopl_base.errors import SettingsError, near_names
 from kopl_base.packages import needs
 from kopl_base.stream import COMPRESSED
 from kopl_base.training import check_device
+from parsers import registry
 
 Thing = TypeVar("Thing")
 
-ModelName = Literal["pointer", "rnn", "seq2seq"]
-LanguageName = Literal["kopl", "sparql"]
 DecodingName = Literal["constrained", "unconstrained", "both"]
-MODELS: tuple[str, ...] = get_args(ModelName)
-LANGUAGES: tuple[str, ...] = get_args(LanguageName)
 
 # How KQA Pro's files of questions are called.
 PUBLISHED = ("train", "val", "test")
@@ -57,7 +54,7 @@ NotNegative = Annotated[Float, Field(ge=0)]
 Share = Annotated[Float, Field(ge=0, lt=1)]
 
 
-class _Checked:
+class CheckedSettings:
     """Settings whose fields have the types and bounds that they declare, else SettingsError."""
 
     @model_validator(mode="wrap")
@@ -94,7 +91,7 @@ class _Checked:
 
 
 @dataclass(frozen=True)
-class PointerSettings(_Checked):
+class PointerSettings(CheckedSettings):
     """Sizes of the pointer model.
 
     To learn to do without having seen them, each step of training takes some things for new ones:
@@ -121,7 +118,7 @@ class PointerSettings(_Checked):
 
 
 @dataclass(frozen=True)
-class RnnSettings(_Checked):
+class RnnSettings(CheckedSettings):
     """Sizes of the paper's RNN (its Appendix H); ``glove`` is a file of word vectors, or ""."""
 
     embedding: Count = 300
@@ -132,7 +129,7 @@ class RnnSettings(_Checked):
 
 
 @dataclass(frozen=True)
-class Seq2SeqSettings(_Checked):
+class Seq2SeqSettings(CheckedSettings):
     """An encoder-decoder of transformers.
 
     ``name`` is one of the hub or a local folder; "" builds a small BART and its tokenizer from the
@@ -155,7 +152,7 @@ class Seq2SeqSettings(_Checked):
 
 
 @dataclass(frozen=True)
-class TrainingSettings(_Checked):
+class TrainingSettings(CheckedSettings):
     """How a network is trained; the defaults differ by model (`DEFAULTS`).
 
     ``batch`` counts the examples of one step of the optimizer, over all processes; ``part`` splits
@@ -236,7 +233,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Settings(_Checked):
+class Settings(CheckedSettings):
     """What a run is made with; saved beside its checkpoint.
 
     ``data`` is a file of examples that is split, or a folder with a file for each part (and
@@ -251,8 +248,8 @@ class Settings(_Checked):
     Pro stand beside the run's at the end.
     """
 
-    model: ModelName = "pointer"
-    language: LanguageName = "kopl"
+    model: str = "pointer"
+    language: str = "kopl"
     query_style: Literal["data", "exact"] = "data"
     kb: str = "world"
     data: str = ""
@@ -279,8 +276,12 @@ class Settings(_Checked):
     pointer: PointerSettings = field(default_factory=PointerSettings)
     rnn: RnnSettings = field(default_factory=RnnSettings)
     seq2seq: Seq2SeqSettings = field(default_factory=Seq2SeqSettings)
+    # Those of the model of another package, by its name.
+    others: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        registry.checked(registry.MODELS, self.model)
+        registry.checked(registry.LANGUAGES, self.language)
         check_device(self.device)
         if self.model == "pointer" and self.pointer.masked and self.decoding != "constrained":
             raise SettingsError(
@@ -299,9 +300,12 @@ class Settings(_Checked):
     @classmethod
     def of(cls, model: Any) -> Settings:
         """The defaults for a model."""
-        if model not in MODELS:
-            raise SettingsError(f"model must be one of {', '.join(MODELS)}, not {model!r}")
-        return cls(model=model, training=TrainingSettings(**DEFAULTS[model]))
+        name = registry.checked(registry.MODELS, model)
+        if name in DEFAULTS:
+            return cls(model=name, training=TrainingSettings(**DEFAULTS[name]))
+        kind = registry.model_class(name)
+        own = {} if kind.own_settings is None else {name: kind.own_settings()}
+        return cls(model=name, training=TrainingSettings(**kind.training), others=own)
 
     def changed(self, changes: Mapping[str, Any]) -> Settings:
         """These settings with some of them changed; raises SettingsError for unknown ones.
@@ -312,19 +316,36 @@ class Settings(_Checked):
         model = changes.get("model", self.model)
         own: dict[str, Any] = {}
         parts: dict[str, dict[str, Any]] = {}
-        for name, value in flat(changes):
+        for name, value in flat(changes, model):
             part, key = _place(name, model)
             if part:
                 parts.setdefault(part, {})[key] = value
             else:
                 own[key] = value
+        others = dict(self.others)
         for part, inside in parts.items():
-            own[part] = dataclasses.replace(getattr(self, part), **inside)
-        return dataclasses.replace(self, **own)
+            if part in _PARTS:
+                own[part] = dataclasses.replace(getattr(self, part), **inside)
+            else:
+                others[part] = dataclasses.replace(
+                    others.get(part) or _parts(model)[part](), **inside
+                )
+        return dataclasses.replace(self, **own, others=others)
+
+    @property
+    def own(self) -> Any:
+        """Those of the chosen model; None where it has none."""
+        return getattr(self, self.model, None) or self.others.get(self.model)
+
+    def by_name(self) -> dict[str, Any]:
+        """The settings by their names, those of a part as a mapping, as JSON has them."""
+        found = dataclasses.asdict(self)
+        others = found.pop("others")
+        return {**found, **others}
 
     def to_json(self) -> str:
         """The settings as a JSON text, one a line."""
-        return json.dumps(dataclasses.asdict(self), indent=2) + "\n"
+        return json.dumps(self.by_name(), indent=2) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
@@ -341,14 +362,23 @@ _PARTS = {
 }  # fmt: skip
 
 
+def _parts(model: object = None) -> dict[str, type[Any]]:
+    """The classes of the parts; with those of a model of another package."""
+    if not isinstance(model, str) or model in DEFAULTS:
+        return _PARTS
+    own = registry.model_class(model).own_settings
+    return _PARTS if own is None else {**_PARTS, model: own}
+
+
 def _fields(part: type[Any]) -> dict[str, dataclasses.Field[Any]]:
     return {field.name: field for field in dataclasses.fields(part)}
 
 
-def flat(settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def flat(settings: Mapping[str, Any], model: object = None) -> Iterable[tuple[str, Any]]:
     """The settings one by one: a mapping for a part gives one for each of its keys."""
+    parts = _parts(model if model is not None else settings.get("model"))
     for name, value in settings.items():
-        if name in _PARTS:
+        if name in parts:
             if not isinstance(value, Mapping):
                 raise SettingsError(f"{name} is a part with settings of its own, not {value!r}")
             yield from ((f"{name}.{key}", inside) for key, inside in value.items())
@@ -358,18 +388,20 @@ def flat(settings: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
 
 def _place(name: str, model: str) -> tuple[str, str]:
     """Where a setting is: its part ("" for none) and its name there."""
-    own = [key for key in _fields(Settings) if key not in _PARTS]
+    parts = _parts(model)
+    own = [key for key in _fields(Settings) if key not in parts and key != "others"]
     part, dot, key = name.partition(".")
     if not dot:
         if name in own:
             return "", name
         for part in ("training", model):
-            if part in _PARTS and name in _fields(_PARTS[part]):
+            if part in parts and name in _fields(parts[part]):
                 return part, name
-    elif part in _PARTS and key in _fields(_PARTS[part]):
+    elif part in parts and key in _fields(parts[part]):
         return part, key
-    known = [*own, *_fields(TrainingSettings), *_fields(_PARTS.get(model, PointerSettings))]
-    known += [f"{part}.{key}" for part, kind in _PARTS.items() for key in _fields(kind)]
+    known = [*own, *_fields(TrainingSettings)]
+    known += _fields(parts[model]) if model in parts else []
+    known += [f"{part}.{key}" for part, kind in parts.items() for key in _fields(kind)]
     near = near_names(name, known)
     hint = f"; did you mean {' or '.join(near)}?" if near else ""
     raise SettingsError(f"there is no setting {name!r}{hint}")

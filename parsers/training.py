@@ -39,9 +39,9 @@ from parsers.checkpoint import (
     write_settings,
 )
 from parsers.evaluation import evaluate
-from parsers.models import class_of
 from parsers.models.base import Item, Model, NotFiniteError
 from parsers.plots import write_plots
+from parsers.registry import model_class
 from parsers.settings import Settings, flat
 
 # What a training may be resumed with although it began with another one: how long it goes on,
@@ -55,7 +55,7 @@ MAY_CHANGE = frozenset(
 
 def kept(settings: Settings) -> dict[str, Any]:
     """The settings that a training must be resumed with, by name."""
-    every = flat(dataclasses.asdict(settings))
+    every = flat(settings.by_name())
     return {name: value for name, value in every if name not in MAY_CHANGE}
 
 
@@ -147,7 +147,7 @@ def begin(
     distributed = distributed or joined(settings)
     distributed.seed(settings.seed)
     with _too_large_explained():
-        model = class_of(settings.model).create(settings, kb, train)
+        model = model_class(settings.model).create(settings, kb, train)
     items, left = model.prepare(train)
     if left:
         [(reason, count)] = Counter(reason for _, reason in left).most_common(1)
@@ -256,7 +256,7 @@ def resumed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
 
 def check(settings: Settings) -> None:
     """Raise a KoplError for what would stop a training only after its data were made."""
-    class_of(settings.model).check(settings)
+    model_class(settings.model).check(settings)
     check_trackers(settings.tensorboard, settings.wandb)
     if settings.start_from:
         check_start(settings, Path(settings.start_from))

@@ -22,7 +22,7 @@ from kopl_base.errors import KoplError
 from kopl_base.training.memory import Parts
 from kopl_base.training.optimizer import Batch, Scores
 from parsers.languages import OutputLanguage, Prediction, language_of, nothing
-from parsers.settings import Settings
+from parsers.settings import CheckedSettings, Settings
 from parsers.tokens import unreadable
 
 IGNORED = -100
@@ -62,6 +62,13 @@ class Model(ABC):
     """A parser's model over one knowledge base, writing one output language."""
 
     name: ClassVar[str]
+    # The settings that two networks of a model must share, so that the one can begin as the other
+    # (`start_from`), by their whole names.
+    shared: ClassVar[tuple[str, ...]] = ()
+    # Of a model of another package: its own settings, a dataclass below `CheckedSettings` or None,
+    # and what the defaults of its training differ in.
+    own_settings: ClassVar[type[CheckedSettings] | None] = None
+    training: ClassVar[Mapping[str, Any]] = {}
     network: nn.Module
 
     def __init__(self, settings: Settings, kb: KnowledgeBase) -> None:

@@ -18,8 +18,6 @@ from parsers.constrain import (
     Constraint,
     State,
     TokenTable,
-    kopl_constraint,
-    sparql_constraint,
 )
 from parsers.languages import OutputLanguage
 from parsers.tokens import is_time
@@ -112,9 +110,7 @@ def text_constraint(language: OutputLanguage, table: TokenTable) -> Constraint |
     None, with a warning, for tokens that cannot spell the language.
     """
     try:
-        if language.name == "kopl":
-            return kopl_constraint(language.kb, table)
-        return sparql_constraint(language.kb, table)
+        return language.constraint(table)
     except KoplError as error:
         warnings.warn(f"decoding is not constrained: {error}", stacklevel=2)
         return None

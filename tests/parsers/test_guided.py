@@ -38,14 +38,14 @@ def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
     """Without guidance such calls are written; with it, never."""
-    from parsers.models import class_of
     from parsers.models.pointer.model import Decoder
+    from parsers.registry import model_class
 
     executor = Executor(small)
     counts = {True: 0, False: 0}
     for seed in range(3):
         torch.manual_seed(seed)
-        model: Any = class_of("pointer").create(quick("pointer", "kopl"), small, small_examples)
+        model: Any = model_class("pointer").create(quick("pointer", "kopl"), small, small_examples)
         decoder = Decoder(model.network, model.vocabulary, model.actions, model.linker)
         for example in model.prepare(small_examples[::4])[0]:
             for guided in (True, False):
@@ -61,12 +61,12 @@ def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
 def test_the_second_search_comes_only_where_the_best_finds_nothing(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     runs, more = PartialRuns(Executor(small)), 0
     for seed in range(3):
         torch.manual_seed(seed)
-        model: Any = class_of("pointer").create(quick("pointer", "kopl"), small, small_examples)
+        model: Any = model_class("pointer").create(quick("pointer", "kopl"), small, small_examples)
         questions = [example.question for example in small_examples[::4]]
         alone = model.predict(questions, beams=3)
         for without, guided in zip(

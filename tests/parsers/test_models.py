@@ -14,6 +14,7 @@ from kb import KnowledgeBase
 from kopl.example import Example
 from kopl.text import read
 from kopl.typecheck import check
+from parsers import registry
 from tests.parsers.conftest import PAIRS, quick
 
 Runs = Callable[[str, str], Path]
@@ -22,9 +23,9 @@ every = pytest.mark.parametrize(("model", "language"), PAIRS)
 
 
 def test_every_model_and_language_is_tested() -> None:
-    from parsers.settings import LANGUAGES, MODELS
-
-    assert [(model, language) for model in MODELS for language in LANGUAGES] == PAIRS
+    own = registry.OWN
+    found = [(model, name) for model in own[registry.MODELS] for name in own[registry.LANGUAGES]]
+    assert found == PAIRS
 
 
 @every
@@ -121,9 +122,9 @@ def test_what_is_no_question_is_told(
     model: str, language: str, torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
     """Nothing of it is read, neither alone nor among others, and nothing is learnt of it."""
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
-    made = class_of(model).create(quick(model, language), small, small_examples)
+    made = model_class(model).create(quick(model, language), small, small_examples)
     odd = {"": "no words", " \n": "no words", "why " * 1001: "1001 words; at most 1000",
            "how many \udcff?": "no UTF-8"}  # fmt: skip
     known = small_examples[0]
@@ -143,10 +144,10 @@ def test_an_untrained_model_writes_what_can_be_read(
     model: str, language: str, torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
     """Constrained; and unconstrained at least nothing is raised."""
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     torch.manual_seed(5)
-    made = class_of(model).create(quick(model, language), small, small_examples)
+    made = model_class(model).create(quick(model, language), small, small_examples)
     questions = [example.question for example in small_examples[::9]] + ["?"]
     for [prediction] in made.predict(questions, constrained=False):
         assert (prediction.program is None) <= (prediction.error is not None or language != "kopl")

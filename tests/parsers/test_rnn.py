@@ -19,12 +19,12 @@ from tests.parsers.conftest import quick
 def test_word_vectors_are_taken_over(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     path = tmp_path / "glove.txt"
     path.write_text("2 4\ncapital 1 2 3 4\nunheard 0 0 0 0\nnorway 0.5 0 -1e-1 2\n")
     settings = quick("rnn", "kopl", f"glove={path}", "embedding=4")
-    model: Any = class_of("rnn").create(settings, small, small_examples)
+    model: Any = model_class("rnn").create(settings, small, small_examples)
     weight = model.network.words.weight
     rows = {word: weight[model.vocabulary.number(word)].tolist() for word in ("capital", "norway")}
     assert rows["capital"] == [1, 2, 3, 4]
@@ -43,22 +43,22 @@ def test_word_vectors_that_do_not_fit(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path, text: str,
     message: str,
 ) -> None:  # fmt: skip
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     path = tmp_path / "glove.txt"
     path.write_text(text)
     settings = quick("rnn", "kopl", f"glove={path}", "embedding=4")
     with pytest.raises(ReadError, match=message):
-        class_of("rnn").create(settings, small, small_examples)
+        model_class("rnn").create(settings, small, small_examples)
 
 
 @pytest.mark.parametrize("language", ["kopl", "sparql"])
 def test_what_never_occurred_cannot_be_learnt(
     torch: Any, small: KnowledgeBase, small_examples: list[Example], language: str
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
-    model = class_of("rnn").create(quick("rnn", language), small, small_examples)
+    model = model_class("rnn").create(quick("rnn", language), small, small_examples)
     new = Example("What is Laos?", read('Find("Laos")'))
     items, left = model.prepare([new, small_examples[0]])
     assert [item.example for item in items] == [small_examples[0]]

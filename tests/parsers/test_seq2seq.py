@@ -69,20 +69,20 @@ def test_a_local_folder_is_fine_tuned(
 def test_without_its_weights_all_parameters_are_new(
     folder: Path, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     settings = quick("seq2seq", "kopl", f"name={folder}", "pretrained=false")
-    model = class_of("seq2seq").create(settings, small, small_examples)
+    model = model_class("seq2seq").create(settings, small, small_examples)
     assert [group["lr"] for group in model.groups()] == [0.004]
 
 
 def test_untrained_and_constrained_only_programs_are_written(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     torch.manual_seed(11)
-    model = class_of("seq2seq").create(quick("seq2seq"), small, small_examples)
+    model = model_class("seq2seq").create(quick("seq2seq"), small, small_examples)
     questions = [example.question for example in small_examples[:6]]
     ended = 0
     for predictions in model.predict(questions, beams=3):
@@ -98,9 +98,9 @@ def test_untrained_and_constrained_only_programs_are_written(
 def test_marks_are_single_tokens_and_texts_come_back(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
-    model: Any = class_of("seq2seq").create(quick("seq2seq"), small, small_examples)
+    model: Any = model_class("seq2seq").create(quick("seq2seq"), small, small_examples)
     items, left = model.prepare(small_examples)
     assert len(items) == len(small_examples) and not left
     tokenizer = model.tokens.tokenizer
@@ -117,11 +117,13 @@ def test_names_and_variables_of_queries_are_whole(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
     """A query of many tokens is learnt late: it has not much more of them than its program."""
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
     lengths = []
     for language in ("kopl", "sparql"):
-        model: Any = class_of("seq2seq").create(quick("seq2seq", language), small, small_examples)
+        model: Any = model_class("seq2seq").create(
+            quick("seq2seq", language), small, small_examples
+        )
         items, left = model.prepare(small_examples)
         assert not left
         lengths.append(sum(item.length for item in items))
@@ -133,9 +135,9 @@ def test_names_and_variables_of_queries_are_whole(
 def test_what_is_too_long_is_told(
     torch: Any, small: KnowledgeBase, small_examples: list[Example]
 ) -> None:
-    from parsers.models import class_of
+    from parsers.registry import model_class
 
-    model = class_of("seq2seq").create(quick("seq2seq"), small, small_examples)
+    model = model_class("seq2seq").create(quick("seq2seq"), small, small_examples)
     long = Example("why " * 200, small_examples[0].program)
     items, left = model.prepare([*small_examples[:2], long])
     assert len(items) == 2 and left[0][0] is long and "seq2seq.longest" in left[0][1]
@@ -173,15 +175,17 @@ def test_models_that_are_not_there(
     pytest.importorskip("transformers")
     from huggingface_hub import constants
 
-    from parsers.models import class_of
     from parsers.models.seq2seq.loading import ModelError
+    from parsers.registry import model_class
 
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
     if name == "folder":
         name = str(tmp_path)
         (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(ModelError, match=f"(?s)(?=.*({reason}))(?=.*hf download)"):
-        class_of("seq2seq").create(quick("seq2seq", "kopl", f"name={name}"), small, small_examples)
+        model_class("seq2seq").create(
+            quick("seq2seq", "kopl", f"name={name}"), small, small_examples
+        )
 
 
 @pytest.mark.parametrize("longest", ["57", "64"])

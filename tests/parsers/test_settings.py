@@ -14,7 +14,7 @@ from kopl_cli.train import find_config
 pytest.importorskip("pydantic", reason="pydantic is not installed (extra 'train')")
 
 from kopl_base.errors import SettingsError
-from parsers.settings import MODELS, Settings, read_settings
+from parsers.settings import DEFAULTS, Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,7 +46,7 @@ def test_the_papers_settings_are_the_defaults() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", DEFAULTS)
 def test_settings_are_read_back(model: str) -> None:
     settings = Settings.of(model).changed({"epochs": 4, "training": {"batch": 3}})
     assert settings.training.epochs == 4 and settings.training.batch == 3

@@ -47,6 +47,8 @@ class PointerModel(Model):
     """The default model; see docs/parsers.md."""
 
     name = "pointer"
+    # A program is translated, so that it may write another language.
+    shared = ("pointer.embedding", "pointer.hidden")
     network: Network
 
     def __init__(

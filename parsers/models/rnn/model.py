@@ -130,6 +130,7 @@ class RnnModel(Model):
     """What both output languages share; `create` and `restore` give the one of the settings."""
 
     name = "rnn"
+    shared = ("language", "rnn.embedding", "rnn.hidden", "rnn.layers")
     network: RnnNetwork
 
     def __init__(
@@ -396,7 +397,7 @@ class RnnPrograms(RnnModel):
 
 
 class RnnQueries(RnnModel):
-    """The RNN with SPARQL as its output language."""
+    """The RNN with SPARQL as its output language, or another package's: tokens of texts."""
 
     @classmethod
     def inventories(
@@ -441,4 +442,4 @@ class RnnQueries(RnnModel):
 
 
 def _kind(settings: Settings) -> type[RnnModel]:
-    return RnnQueries if settings.language == "sparql" else RnnPrograms
+    return RnnPrograms if settings.language == "kopl" else RnnQueries

@@ -18,7 +18,7 @@ from kopl_base.training.memory import fitting
 from kopl_base.training.optimizer import Batch, Scores
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
-from parsers.languages import MARKS, NotWritableError, OutputLanguage, Prediction, language_of
+from parsers.languages import NotWritableError, OutputLanguage, Prediction, language_of
 from parsers.models.base import IGNORED, Item, Model, check_numbers, summed_loss
 from parsers.models.decoding_constraints import text_constraint
 from parsers.models.seq2seq import loading
@@ -78,7 +78,7 @@ class Seq2SeqNetwork(nn.Module):
 class Seq2SeqModel(Model):
     """An encoder-decoder with its tokenizer."""
 
-    name = "seq2seq"
+    name = "seq2seq"  # what a run is like comes from the run itself
     network: Seq2SeqNetwork
 
     def __init__(
@@ -113,8 +113,8 @@ class Seq2SeqModel(Model):
     ) -> Seq2SeqModel:
         """A pretrained model with the marks as new tokens; or a small one of the examples."""
         loading.library()
-        texts = _golds(examples, language_of(settings, kb))
-        marks = MARKS if settings.language == "kopl" else ()
+        language = language_of(settings, kb)
+        texts = _golds(examples, language)
         if settings.start_from:
             tokenizer, inner = loading.saved(Path(settings.start_from) / FOLDER)
             loading.check_longest(settings.seq2seq.longest, inner.config, settings.start_from)
@@ -124,7 +124,7 @@ class Seq2SeqModel(Model):
         else:
             written = [*(example.question for example in examples), *texts]
             tokenizer = tokenizer_of(written, settings.seq2seq.vocabulary)
-        with_tokens(tokenizer, marks, texts)
+        with_tokens(tokenizer, language.marks, texts)
         if not settings.seq2seq.name and not settings.start_from:
             inner = loading.small(settings.seq2seq, tokenizer)
             new = {name for name, _ in inner.named_parameters()}
@@ -207,10 +207,10 @@ class Seq2SeqModel(Model):
 
     def _comes_back(self, text: str, again: str) -> bool:
         """Whether a text is the same after the tokenizer, or at least says the same program."""
-        return text == again or (
-            self.language.name == "kopl"
-            and self.language.read(text).program == self.language.read(again).program
-        )
+        if text == again:
+            return True
+        program = self.language.read(text).program
+        return program is not None and program == self.language.read(again).program
 
     def collate(self, items: Sequence[Seq2SeqItem]) -> Seq2SeqBatch:
         """The tensors of some examples."""
