@@ -7,9 +7,10 @@
     python benchmarks/people.py --linking                          # names found in the questions
 
 The questions stand in benchmarks/people/*.jsonl, with programs, answers and categories; its
-README.md says who wrote them and how. A question is *right* when its denotation is that of one of
-its programs, *empty* when nothing was found, *refused* when no answer was given. A question from
-outside the knowledge base is right when it is refused.
+README.md says who wrote them and how. A question is *right* when what is said (the denotation, or
+the yes or no that it is read as) is the answer of one of its programs, *empty* when nothing was
+found, *refused* when no answer was given. A question from outside the knowledge base is right when
+it is refused.
 """
 
 from __future__ import annotations
@@ -208,14 +209,14 @@ def _outcome(parser: Any, one: Asked) -> Outcome:
         answer, said = None, str(error)
     else:
         said = "" if answer is None else str(answer.prediction.text)
-    if answer is None or answer.result is None:
+    # A "no" about names that the question does not have is not said.
+    if answer is None or answer.result is None or answer.unnamed:
         return Outcome(one, "right" if one.outside else "refused", 0.0, said)
-    denotation = answer.result.denotation
-    if not denotation:
+    if not answer.answers:
         kind = "empty"
     else:
-        kind = "right" if not one.outside and one.accepts(denotation) else "wrong"
-    return Outcome(one, kind, answer.confidence, f"{said} → {'; '.join(denotation[:5])}")
+        kind = "right" if not one.outside and one.accepts(answer.answers) else "wrong"
+    return Outcome(one, kind, answer.confidence, f"{said} → {'; '.join(answer.answers[:5])}")
 
 
 KINDS = ("right", "wrong", "empty", "refused")

@@ -38,6 +38,60 @@ class Is:
 
 AnswerForm: TypeAlias = Exists | Is
 
+# What stands behind a program that a parser writes where not one thing is asked for.
+SEVERAL, EXISTS, IS = "several", "exists", "is"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What a question asks of what its program denotes: one thing, several ones, yes or no."""
+
+    form: AnswerForm | None = None
+    several: bool = False
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What a parser writes behind the program: nothing, a word, or a word and a name.
+
+        >>> Asking(Is("Oslo")).words, Asking(several=True).words, Asking().words
+        (('is', 'Oslo'), ('several',), ())
+        """
+        if isinstance(self.form, Is):
+            return IS, self.form.name
+        if self.form is not None:
+            return (EXISTS,)
+        return (SEVERAL,) if self.several else ()
+
+    @classmethod
+    def of_words(cls, words: Sequence[str]) -> Asking:
+        """What such words say; raises ValueError for any others."""
+        match list(words):
+            case []:
+                return cls()
+            case ["several"]:
+                return cls(several=True)
+            case ["exists"]:
+                return cls(Exists())
+            case ["is", name]:
+                return cls(Is(name))
+        raise ValueError(f"{' '.join(words)!r} says nothing of what is asked for")
+
+
+# One thing is asked for, and it is what the program denotes.
+PLAIN = Asking()
+
+
+def words_behind(type: Type) -> tuple[str, ...]:
+    """The words that may stand behind a program with this output.
+
+    A name is one of what programs denote by names; of a value, Verify says yes or no.
+    """
+    if type is Type.NUMBER:
+        return (EXISTS,)
+    if type is Type.TRUTH:
+        return ()
+    return (SEVERAL, IS) if type in (Type.NAMES, Type.ENTITIES, Type.FACTS) else (SEVERAL,)
+
 
 def read_form(item: Any, program: Call | None = None) -> AnswerForm | None:
     """The answer form that a line of a question file says; None where it says none.

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from kopl.answer_forms import AnswerForm, read_form
+from kopl.answer_forms import AnswerForm, Asking, read_form
 from kopl.errors import ProgramError
 from kopl.program import Call
 from kopl.text import read_json, to_json
@@ -55,6 +55,11 @@ class Example:
     answers: tuple[str, ...] = ()
     answer_form: AnswerForm | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+    @property
+    def asking(self) -> Asking:
+        """What the question asks of what its program denotes."""
+        return Asking(self.answer_form, bool(self.answers))
 
     def to_json(self, *, published: bool = False) -> dict[str, Any]:
         """The object of one line; ``published`` writes KQA Pro's old function names."""

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command: 0 when the first program has one answer."""
+    """Run the command: 0 when the first program has an answer, or several."""
     with torch_is_needed():
         from parsers.parser import Parser
     parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
@@ -85,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
             )
     if answers and not arguments.json and (note := _note(answers[0], arguments)):
         print(f"kopl: the confidence is {note}", file=sys.stderr)
-    return 0 if answers and answers[0].text is not None else 1
+    return 0 if answers and answers[0].answers else 1
 
 
 def _asked(parser: Parser, question: str, arguments: argparse.Namespace) -> list[Answer]:
@@ -202,7 +202,10 @@ def _json(answer: Answer, question: str, kb: KnowledgeBase) -> dict[str, Any]:
     if answer.result is None:
         assert answer.error is not None
         return {**shown, **error_json(answer.error)}
-    shown |= answer.result.to_json()
+    shown |= answer.result.to_json() | {"answer": answer.text, "answers": list(answer.answers)}
+    if answer.prediction.asking is not None:
+        shown["several"] = answer.prediction.asking.several
+        shown["answer_form"] = None if answer.form is None else answer.form.to_json()
     if answer.result.trace:
         shown["trace"] = [
             {"call": step.number, "text": step.text, "count": step.count, "shown": step.shown}
@@ -211,7 +214,20 @@ def _json(answer: Answer, question: str, kb: KnowledgeBase) -> dict[str, Any]:
     return shown
 
 
+def _said(answer: Answer) -> str:
+    """What is answered, for people; there must be a result."""
+    if answer.unnamed:
+        return f"answer: none: the question does not say {', '.join(map(repr, answer.unnamed))}"
+    shown = "; ".join(answer.answers[:MOST])
+    if not shown:
+        return "empty: (nothing)"
+    if len(answer.answers) > MOST:
+        shown += f"; … ({len(answer.answers)} in all)"
+    return f"answer: {shown}" if len(answer.answers) == 1 else f"answers: {shown}"
+
+
 def _print(answer: Answer, trace: bool) -> None:
+    from kopl.answer_forms import Is
     from kopl_cli.run import print_trace
 
     written = answer.prediction.text or "(nothing that can be read)"
@@ -221,12 +237,12 @@ def _print(answer: Answer, trace: bool) -> None:
         assert answer.error is not None
         print(f"answer: none: {answer.error.kind} error: {answer.error}  ({confidence})")
     else:
-        shown = "; ".join(result.denotation[:MOST]) or "(nothing)"
-        if len(result.denotation) > MOST:
-            shown += f"; … ({len(result.denotation)} in all)"
-        state = "answer" if result.answer is not None else result.state
-        print(f"{state}: {shown}  ({confidence})")
+        print(f"{_said(answer)}  ({confidence})")
     print(f"program: {written}")
+    if result is not None and answer.form is not None:
+        denoted = "; ".join(result.denotation[:MOST]) or "nothing"
+        wanted = answer.form.name if isinstance(answer.form, Is) else "one or more"
+        print(f"yes where that is {wanted}; it is {denoted}")
     if result is not None and result.trace:
         print_trace(result.trace)
     elif result is not None and trace:

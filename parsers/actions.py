@@ -20,11 +20,12 @@ import numpy.typing as npt
 from kb import KnowledgeBase
 from kb.schema import Key
 from kb.values import NO_UNIT
+from kopl.answer_forms import EXISTS, IS, PLAIN, SEVERAL, Asking, words_behind
 from kopl.automaton import ITEMS, KEYS, MOST_CALLS, Prefix, type_of_key, types_without_key
 from kopl.errors import ParseError
 from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
-from kopl.types import Kind
+from kopl.types import Kind, Type
 from parsers.linking import Linker
 from parsers.tokens import Question, as_constant, is_number, is_time
 
@@ -39,6 +40,12 @@ KNOWN: dict[Kind, str] = {
     Kind.STRING: "known string",
     Kind.ANY_VALUE: "known string",
 }
+# What may be chosen behind a program that is written, where not one thing is asked for. A name that
+# is asked about is written as if a function took it.
+ASKED = (SEVERAL, EXISTS, IS)
+IS_NAME = Function(
+    IS, (), (("name", Kind.NAME),), Type.TRUTH, None, 0, "Whether a name is what is found.", "", IS
+)
 
 
 @cache
@@ -76,7 +83,7 @@ class Actions:
     """The actions other than copying, numbered: functions, words, schema items, known texts.
 
     An entry is (slot, text), of a known text (its sort in `KNOWN`, text). The first one, a function
-    without a name, ends the program.
+    without a name, ends the program; what is asked of the program (`ASKED`) is chosen like one.
     """
 
     entries: tuple[tuple[str, str], ...]
@@ -88,12 +95,18 @@ class Actions:
         self._numbers.update({entry: number for number, entry in enumerate(self.entries)})
 
     @classmethod
-    def of(cls, kb: KnowledgeBase, known: Iterable[tuple[str, str]] = ()) -> Actions:
+    def of(
+        cls,
+        kb: KnowledgeBase,
+        known: Iterable[tuple[str, str]] = (),
+        asked: Iterable[str] = ASKED,
+    ) -> Actions:
         """The actions for programs over a knowledge base; ``known`` texts as entries.
 
-        A known name that the knowledge base does not have is left out.
+        A known name that the knowledge base does not have is left out. ``asked``: the words of
+        `ASKED` that may be chosen; a model that did not learn them has none.
         """
-        entries = [(FUNCTION, "")] + [(FUNCTION, name) for name in FUNCTIONS]
+        entries = [(FUNCTION, name) for name in ("", *FUNCTIONS, *asked)]
         for kind in Kind:
             entries += [(kind.name.lower(), word) for word in kind.choices]
         for names in ITEMS.values():
@@ -110,6 +123,11 @@ class Actions:
     def number(self, slot: str, text: str) -> int | None:
         """The number of an action, or None when there is none."""
         return self._numbers.get((slot, text))
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """The words of `ASKED` that may be chosen."""
+        return tuple(word for word in ASKED if (FUNCTION, word) in self._numbers)
 
     def of_slot(self, slot: str) -> tuple[int, ...]:
         """All actions of a slot or of a sort of known texts (none for a slot that copies)."""
@@ -132,6 +150,7 @@ class Actions:
         if key not in self._allowed:
             if draft.slot == FUNCTION:
                 names = draft.functions()
+                names += [word for word in draft.asked() if word in self.asked]
                 found = tuple(self._numbers[FUNCTION, name] for name in names)
             elif draft.slot == START:
                 found = self.of_slot(KNOWN.get(draft.kind, ""))
@@ -153,12 +172,14 @@ class Draft:
 
     ``slot`` is what the next action must be; ``function`` that of the call being written, None
     between two calls; ``start`` the token at which the text being copied begins, -1 where none is;
-    ``done`` whether the program is ended.
+    ``done`` whether the program is ended; ``asking`` what was chosen behind its last call, None
+    where nothing is.
     """
 
     __slots__ = (
         "_parts",
         "_texts",
+        "asking",
         "done",
         "function",
         "linker",
@@ -175,6 +196,7 @@ class Draft:
         self.ready: tuple[Call, ...] = ()
         self.function: Function | None = None
         self.slot, self.start, self.done = FUNCTION, -1, False
+        self.asking: Asking | None = None
         self._texts: tuple[str, ...] = ()  # the arguments that are ready
         self._parts: tuple[int, ...] = ()  # of the argument being copied: first token, last token
 
@@ -184,6 +206,7 @@ class Draft:
         other.prefix, other.ready = self.prefix, self.ready
         other.function = self.function
         other.slot, other.start, other.done = self.slot, self.start, self.done
+        other.asking = self.asking
         other._texts, other._parts = self._texts, self._parts
         return other
 
@@ -238,7 +261,8 @@ class Draft:
     def signature(self) -> object:
         """Equal for drafts that allow the same actions, tokens left aside."""
         if self.function is None:
-            return self.linker.automaton.waiting(self.prefix), self.question.readable
+            readable, is_asked = self.question.readable, self.asking is not None
+            return self.linker.automaton.waiting(self.prefix), readable, is_asked
         slot, kind = self.slot, self.kind
         if kind in KEYS:
             return slot, type_of_key(self.function, self.prefix.at)
@@ -246,9 +270,19 @@ class Draft:
 
     def functions(self) -> list[str]:
         """The functions that may come next; "" ends the program."""
+        if self.asking is not None:
+            return [""]
         found = self.linker.automaton.following(self.prefix)
         names = [one.name for one in found if copied_by(one) <= self.question.readable]
         return ["", *names] if self.prefix.may_end else names
+
+    def asked(self) -> list[str]:
+        """The words of `ASKED` that may come next: those that fit the program, once."""
+        if self.asking is not None or not self.prefix.may_end:
+            return []
+        words = words_behind(self.prefix.ready[0].type)
+        can_copy = copied_by(IS_NAME) <= self.question.readable
+        return [word for word in words if can_copy or word != IS]
 
     def take(self, action: tuple[str, str] | int) -> None:
         """Go on by an action: an entry of `Actions`, or the number of a token."""
@@ -256,6 +290,12 @@ class Draft:
             assert not isinstance(action, int)
             if not action[1]:
                 self.done = True
+                return
+            if action[1] == IS:
+                self.function, self.slot = IS_NAME, START
+                return
+            if action[1] in ASKED:
+                self.asking = Asking.of_words([action[1]])
                 return
             function = FUNCTIONS[action[1]]
             self._go_on(function, self.prefix.begun(function))
@@ -274,7 +314,12 @@ class Draft:
 
     def _add(self, text: str) -> None:
         assert self.function is not None
-        self._texts, self._parts, self.start = (*self._texts, text), (), -1
+        self._parts, self.start = (), -1
+        if self.function is IS_NAME:
+            self.asking = Asking.of_words([IS, text])
+            self.function, self.slot = None, FUNCTION
+            return
+        self._texts = (*self._texts, text)
         self._go_on(self.function, self.prefix.argued(text))
 
     def _go_on(self, function: Function, prefix: Prefix) -> None:
@@ -315,8 +360,8 @@ class FreeDraft(Draft):
     def signature(self) -> object:
         """Equal for drafts that allow the same actions."""
         kind = self.kind if self.function is not None else None
-        late = self.prefix.calls >= MOST_CALLS
-        return "free", self.slot, kind, late, bool(self.question.places)
+        late, is_asked = self.prefix.calls >= MOST_CALLS, self.asking is not None
+        return "free", self.slot, kind, late, bool(self.question.places), is_asked
 
     def keys(self) -> list[str]:
         """All keys of the kind."""
@@ -331,6 +376,8 @@ class FreeDraft(Draft):
 
         "" ends the program.
         """
+        if self.asking is not None:
+            return [""]
         return [
             "",
             *(
@@ -342,13 +389,24 @@ class FreeDraft(Draft):
             ),
         ]
 
+    def asked(self) -> list[str]:
+        """The words of `ASKED`, once."""
+        if self.asking is not None:
+            return []
+        return [word for word in ASKED if self.question.places or word != IS]
+
     def take(self, action: tuple[str, str] | int) -> None:
         """Go on by an action."""
         if self.function is None:
             assert not isinstance(action, int)
-            if not action[1] and len(self.ready) != 1:
+            is_end = not action[1] or action[1] in ASKED
+            if is_end and len(self.ready) != 1:
                 raise ParseError(f"{len(self.ready)} calls are left over at the end")
-            if action[1] and FUNCTIONS[action[1]].arity > len(self.ready):
+            if action[1] in ASKED:
+                type = self.ready[0].function.output
+                if action[1] not in words_behind(type):
+                    raise ParseError(f"{action[1]!r} is not asked of {type.value}")
+            elif action[1] and FUNCTIONS[action[1]].arity > len(self.ready):
                 raise ParseError(f"{action[1]} finds too few inputs", self.prefix.calls)
         super().take(action)
 
@@ -429,7 +487,15 @@ class Drafting:
         return after
 
 
-def outcome(draft: Draft | ParseError) -> Call | ParseError:
+@dataclass(frozen=True)
+class Ended:
+    """A program that is written, and what is asked of it."""
+
+    program: Call
+    asking: Asking = PLAIN
+
+
+def outcome(draft: Draft | ParseError) -> Ended | ParseError:
     """The program of a draft that is to end, or why it is none."""
     if isinstance(draft, ParseError):
         return draft
@@ -438,10 +504,10 @@ def outcome(draft: Draft | ParseError) -> Call | ParseError:
         ended.take((FUNCTION, ""))
     except ParseError as error:  # of a free draft
         return error
-    return ended.program()
+    return Ended(ended.program(), ended.asking or PLAIN)
 
 
 def said(draft: Draft | ParseError) -> object:
     """What makes drafts one that are to end: a program may be copied from several places."""
-    program = outcome(draft)
-    return program if isinstance(program, Call) else str(program)
+    ended = outcome(draft)
+    return ended if isinstance(ended, Ended) else str(ended)

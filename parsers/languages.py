@@ -15,6 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from kb import KnowledgeBase
+from kopl.answer_forms import AnswerForm, Asking, answer_of
 from kopl.errors import ParseError, ProgramError
 from kopl.example import Example
 from kopl.executor import Denoted, Executor
@@ -43,18 +44,29 @@ class Prediction:
     """A text in the output language with the probability that the model gives it.
 
     ``program`` is what the text says, or None where it cannot be read (``error`` tells why) or is a
-    query that no program says.
+    query that no program says. ``asking``: what the question asks of the denotation, None where the
+    model does not say it.
     """
 
     text: str
     log_probability: float
     program: Call | None = None
     error: KoplError | None = field(default=None, compare=False)
+    asking: Asking | None = None
 
     @property
     def probability(self) -> float:
         """The probability, from 0 to 1."""
         return math.exp(min(0.0, self.log_probability))
+
+    @property
+    def form(self) -> AnswerForm | None:
+        """How the denotation is read as yes or no, None where it is not."""
+        return self.asking.form if self.asking else None
+
+    def answers(self, denotation: Sequence[str]) -> list[str]:
+        """What is said of a denotation: its strings, or ["yes"] or ["no"]."""
+        return answer_of(denotation, self.form, self.program)
 
 
 def nothing(reason: str) -> Prediction:
@@ -103,8 +115,13 @@ class OutputLanguage(ABC):
         """What a text says, however wrong it is: a prediction holds the reason."""
 
     @abstractmethod
-    def of_program(self, program: Call, log_probability: float = 0.0) -> Prediction:
-        """The prediction of a model that writes programs call by call."""
+    def of_program(
+        self, program: Call, log_probability: float = 0.0, asking: Asking | None = None
+    ) -> Prediction:
+        """The prediction of a model that writes programs call by call.
+
+        ``asking``: what the model says is asked of it, if it says that.
+        """
 
     def run(self, prediction: Prediction, *, trace: bool = False) -> Denoted:
         """What a prediction denotes; raises a KoplError that says why it cannot be run."""
@@ -145,9 +162,11 @@ class KoplLanguage(OutputLanguage):
         except ProgramError as error:
             return Prediction(text, log_probability, None, error)
 
-    def of_program(self, program: Call, log_probability: float = 0.0) -> Prediction:
+    def of_program(
+        self, program: Call, log_probability: float = 0.0, asking: Asking | None = None
+    ) -> Prediction:
         """The prediction of a program; one that does not type holds the reason when it is run."""
-        return Prediction(str(program), log_probability, program)
+        return Prediction(str(program), log_probability, program, None, asking)
 
 
 @dataclass(frozen=True)
@@ -247,13 +266,15 @@ class SparqlLanguage(OutputLanguage):
         except (SparqlError, ProgramError) as error:
             return Prediction(text, log_probability, None, error)
 
-    def of_program(self, program: Call, log_probability: float = 0.0) -> Prediction:
+    def of_program(
+        self, program: Call, log_probability: float = 0.0, asking: Asking | None = None
+    ) -> Prediction:
         """The translation of a program, which is kept: it says the same without the detour."""
         try:
             text = self._translated(program)
         except (SparqlError, ProgramError) as error:
             return Prediction("", log_probability, None, error)
-        return Prediction(text, log_probability, program)
+        return Prediction(text, log_probability, program, None, asking)
 
     def run(self, prediction: Prediction, *, trace: bool = False) -> Denoted:
         """What a query denotes, by its program or by the engine."""

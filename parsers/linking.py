@@ -22,27 +22,48 @@ from kopl.functions import FIND, FUNCTIONS, Function
 from kopl.program import Call, post_order
 from kopl.types import Kind
 from parsers.names import NodeNames
-from parsers.spelling import Index, alike_by_words, figures, foldings, letters
+from parsers.spelling import Index, alike_by_words, figures, foldings, letters, similarity
 from parsers.tokens import Question
 
 # How similar a value must be to one of the knowledge base to be taken for it; a name is taken for
 # the nearest one whatever it is, as programs can name nothing else.
 NEAR_VALUE = 88
+# How similar a part of a question must be to a name to be taken for a misspelling of it.
+NEAR_NAME = 80
 
 
-def unsaid(program: Call, question: str, kb: KnowledgeBase) -> list[str]:
-    """The names in a program that a question does not hold, in order.
+def unsaid(
+    program: Call, question: str, kb: KnowledgeBase, more: Iterable[str] = (), *,
+    nearly: bool = False,
+) -> list[str]:  # fmt: skip
+    """The names in a program, and ``more`` names, that a question does not hold, in order.
 
-    Not even up to folding, nor by an alias of what they name.
+    Not even up to folding, nor by an alias of what they name. ``nearly``: a name that something in
+    the question is nearly spelt as counts as held.
     """
     said = letters(question)
     names = (call.arguments[0] for call in post_order(program) if call.function is FIND)
     found = []
-    for name in dict.fromkeys(names):
+    for name in dict.fromkeys([*names, *more]):
         aliases = (alias for node in kb.named(name).tolist() for alias in kb.aliases_of(node))
-        if not any(key and key in said for text in (name, *aliases) for key in foldings(text)):
+        called = [name, *aliases]
+        if any(key and key in said for text in called for key in foldings(text)):
+            continue
+        if not (nearly and any(_is_nearly_in(text, question) for text in called)):
             found.append(name)
     return found
+
+
+def _is_nearly_in(name: str, question: str) -> bool:
+    """Whether a part of the question of about as many words is nearly spelt as a name."""
+    asked, size = Question.of(question), len(Question.of(name).words)
+    count = len(asked.words)
+    spans = (
+        asked.span(first, last)
+        for first in range(count)
+        for last in range(first + max(size - 2, 0), min(count, first + size + 1))
+    )
+    return any(similarity(text, name) >= NEAR_NAME for text in spans)
 
 
 class Linker:

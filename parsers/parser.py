@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kb import KnowledgeBase, load
+from kopl.answer_forms import AnswerForm, Is
 from kopl.executor import Denoted
 from kopl.program import Call
 from kopl_base.errors import KoplError
@@ -14,6 +15,7 @@ from parsers.checkpoint import Description, load_own, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
 from parsers.evaluation.confidence import Decoding, Temperature, read_temperature
 from parsers.languages import Prediction
+from parsers.linking import unsaid
 from parsers.models.base import Model
 from parsers.tokens import unreadable
 
@@ -25,7 +27,8 @@ class Answer:
     """A prediction for a question, and what running it gave (or why it failed).
 
     ``temperature`` is what its probability is calibrated with, None where the run has none;
-    ``is_moved``: on another knowledge base than that of the training.
+    ``is_moved``: on another knowledge base than that of the training. ``unnamed``: the names in
+    the program that nothing in the question is nearly spelt as, where the answer would be a "no".
     """
 
     prediction: Prediction
@@ -33,6 +36,7 @@ class Answer:
     error: KoplError | None
     temperature: Temperature | None = None
     is_moved: bool = False
+    unnamed: tuple[str, ...] = ()
 
     @property
     def program(self) -> Call | None:
@@ -63,9 +67,24 @@ class Answer:
         return not self.is_moved and self.temperature is not None and self.temperature.is_fitted
 
     @property
+    def form(self) -> AnswerForm | None:
+        """How the denotation is read as yes or no, None where it is not."""
+        return self.prediction.form
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """What is said: the strings of the denotation, or "yes" or "no".
+
+        Nothing where running failed, and no "no" about names that the question does not have.
+        """
+        if self.result is None or self.unnamed:
+            return ()
+        return tuple(self.prediction.answers(self.result.denotation))
+
+    @property
     def text(self) -> str | None:
-        """The only string of the denotation, or None."""
-        return self.result.answer if self.result else None
+        """What is said where that is a single string, or None."""
+        return self.answers[0] if len(self.answers) == 1 else None
 
 
 class Parser:
@@ -153,7 +172,18 @@ class Parser:
             try:
                 if not isinstance(result, Denoted):
                     result = self.model.language.run(prediction, trace=trace)
-                answers.append(Answer(prediction, result, None, temperature, self.is_moved))
+                unnamed = self._unnamed(prediction, result, question)
+                answers.append(
+                    Answer(prediction, result, None, temperature, self.is_moved, unnamed)
+                )
             except KoplError as error:
                 answers.append(Answer(prediction, None, error, temperature, self.is_moved))
         return answers
+
+    def _unnamed(self, prediction: Prediction, result: Denoted, question: str) -> tuple[str, ...]:
+        """The names that a question does not have, where the answer would be "no"."""
+        program, form = prediction.program, prediction.form
+        if program is None or form is None or prediction.answers(result.denotation) != ["no"]:
+            return ()
+        names = [form.name] if isinstance(form, Is) else []
+        return tuple(unsaid(program, question, self.kb, names, nearly=True))

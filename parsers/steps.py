@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from kb.schema import Key
 from kb.values import NO_UNIT, ValueReadError, read_quantity
+from kopl.answer_forms import PLAIN, Asking
 from kopl.example import Example
+from kopl.functions import Function
 from kopl.program import Call, post_order
 from kopl.types import Kind
 from parsers.actions import (
     FUNCTION,
+    IS_NAME,
     KNOWN,
     START,
     UNIT,
@@ -64,10 +67,17 @@ class NotExpressible(Exception):
 
 
 def steps_of(
-    program: Call, question: Question, actions: Actions, linker: Linker
+    program: Call,
+    question: Question,
+    actions: Actions,
+    linker: Linker,
+    asking: Asking = PLAIN,
 ) -> list[ActionStep]:
-    """The steps that build a program; raises NotExpressible, naming the argument."""
-    return _Writer(question, actions, linker).write(program)
+    """The steps that build a program and say what is asked of it.
+
+    Raises NotExpressible, naming the argument.
+    """
+    return _Writer(question, actions, linker).write(program, asking)
 
 
 def known_texts(examples: Iterable[Example], linker: Linker) -> list[tuple[str, str]]:
@@ -79,7 +89,8 @@ def known_texts(examples: Iterable[Example], linker: Linker) -> list[tuple[str, 
     counts: Counter[tuple[str, str]] = Counter()
     for example in examples:
         try:
-            steps_of(example.program, Question.of(example.question), actions, linker)
+            question = Question.of(example.question)
+            steps_of(example.program, question, actions, linker, example.asking)
         except NotExpressible as error:
             if error.known:
                 counts[error.known] += 1
@@ -95,15 +106,19 @@ class _Writer:
         self._used: set[Span] = set()
         self._steps: list[ActionStep] = []
 
-    def write(self, program: Call) -> list[ActionStep]:
+    def write(self, program: Call, asking: Asking) -> list[ActionStep]:
         for call in post_order(program):
             self._entry(FUNCTION, call.function.name)
             for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
                 slots = slots_of(kind)
                 if slots[0] == START:
-                    self._copy(call, kind, text)
+                    self._copy(call.function, kind, text)
                 else:
                     self._entry(slots[0], text)
+        for word in asking.words[:1]:
+            self._entry(FUNCTION, word)
+        for name in asking.words[1:]:
+            self._copy(IS_NAME, Kind.NAME, name)
         self._entry(FUNCTION, "")
         return self._steps
 
@@ -120,7 +135,7 @@ class _Writer:
             raise NotExpressible(f"{slot} {text!r}")
         self._step(action=number)
 
-    def _copy(self, call: Call, kind: Kind, text: str) -> None:
+    def _copy(self, function: Function, kind: Kind, text: str) -> None:
         key = self._draft.key
         content, unit = text, NO_UNIT
         if not is_string(kind, key, self.linker):
@@ -130,7 +145,7 @@ class _Writer:
             place
             for place in self._places(kind, content, plain=unit == NO_UNIT)
             if place[1] in copyable.get(place[0], ())
-            and self._meant(call, kind, place, unit, key) == text
+            and self._meant(function, kind, place, unit, key) == text
         ]
         if not places:
             entry = (KNOWN[kind], text) if kind in KNOWN and unit == NO_UNIT else None
@@ -139,16 +154,20 @@ class _Writer:
                 raise NotExpressible(f"{kind.name.lower()} {text!r}", entry)
             self._step(action=number)
             return
-        place = next((p for p in places if p not in self._used), places[0])
+        # A name that is asked about was said already.
+        used = set() if function is IS_NAME else self._used
+        place = next((p for p in places if p not in used), places[0])
         self._used.add(place)
         self._step(token=place[0])
         self._step(token=place[1])
         if UNIT in slots_of(kind):
             self._entry(UNIT, unit)
 
-    def _meant(self, call: Call, kind: Kind, place: Span, unit: str, key: Key | None) -> str:
+    def _meant(
+        self, function: Function, kind: Kind, place: Span, unit: str, key: Key | None
+    ) -> str:
         text = self.question.span(*place)
-        return meant(call.function, kind, text, unit, key, self.linker)
+        return meant(function, kind, text, unit, key, self.linker)
 
     def _places(self, kind: Kind, content: str, *, plain: bool) -> Sequence[Span]:
         """Where a text may stand in the question: as it is, folded, or nearly; the best first."""

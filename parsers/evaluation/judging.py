@@ -154,7 +154,12 @@ def judge(
 
 
 def _as_asked(outcome: Denoted, prediction: Prediction, example: Asked) -> list[str]:
-    """What a prediction denotes, read by the example's answer form, if it has one."""
+    """What a prediction says: as yes or no, where it says that the question asks for that.
+
+    Of a model that does not say what is asked, by the example's answer form, if it has one.
+    """
+    if prediction.asking is not None:
+        return prediction.answers(outcome.denotation)
     form = example.answer_form if isinstance(example, Example) else None
     return answer_of(outcome.denotation, form, prediction.program)
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from kopl.answer_forms import PLAIN
 from kopl.example import Example
 from kopl_base.training.optimizer import Batch, Tensors
 from parsers.actions import POINTERS, SLOTS, Actions
@@ -46,7 +47,8 @@ def prepare(
     for example in examples:
         question = Question.of(example.question)
         try:
-            steps = steps_of(example.program, question, actions, linker)
+            asking = example.asking if actions.asked else PLAIN
+            steps = steps_of(example.program, question, actions, linker, asking)
         except NotExpressible as reason:
             left.append((example, f"neither the question nor the schema has {reason}"))
             continue

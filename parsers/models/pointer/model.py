@@ -12,12 +12,24 @@ import torch
 from torch import Tensor
 
 from kb import KnowledgeBase
+from kopl.answer_forms import PLAIN, Asking
 from kopl.errors import ParseError
 from kopl.example import Example
-from kopl.functions import FUNCTIONS
+from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
 from kopl_base.progress import Progress
-from parsers.actions import KNOWN, Actions, Draft, Drafting, FreeDraft, Ids, outcome, said
+from parsers.actions import (
+    IS_NAME,
+    KNOWN,
+    Actions,
+    Draft,
+    Drafting,
+    Ended,
+    FreeDraft,
+    Ids,
+    outcome,
+    said,
+)
 from parsers.constrain.rerank import PartialRuns
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
@@ -104,7 +116,7 @@ class PointerModel(Model):
         that it had.
         """
         known = [entry for entry in self.actions.entries if entry[0] in KNOWN.values()]
-        actions = Actions.of(self.kb, known)
+        actions = Actions.of(self.kb, known, self.actions.asked)
         other = PointerModel(self.settings, self.linker, self.vocabulary, actions)
         take_over(other, self)
         is_new = [self.actions.number(*entry) is None for entry in other.actions.entries]
@@ -196,16 +208,21 @@ class PointerModel(Model):
     def _prediction(self, written: Written) -> Prediction:
         if written.program is None:
             return Prediction("", written.log_probability, None, written.error)
-        return self.language.of_program(written.program, written.log_probability)
+        asking = written.asking if self.actions.asked else None
+        return self.language.of_program(written.program, written.log_probability, asking)
 
 
 @dataclass(frozen=True)
 class Written:
-    """A program, or why what was chosen is none, and the logarithm of its probability."""
+    """A program, or why what was chosen is none, and the logarithm of its probability.
+
+    ``asking``: what is asked of it.
+    """
 
     log_probability: float
     program: Call | None
     error: ParseError | None = None
+    asking: Asking = PLAIN
 
 
 class Decoder:
@@ -224,8 +241,9 @@ class Decoder:
         self.actions, self.linker = actions, linker
         self._draft = FreeDraft if free else Draft
         self._known: dict[object, Ids] = {}
-        names = ["", *FUNCTIONS]
-        self._functions = {FUNCTIONS.get(n): function_number(actions, n) for n in names}
+        written = (*FUNCTIONS.values(), IS_NAME)
+        self._functions: dict[Function | None, int] = {None: 0}
+        self._functions |= {one: function_number(actions, one.name) for one in written}
 
     @torch.inference_mode()
     def best(
@@ -291,15 +309,15 @@ class Decoder:
 
 
 def _written(found: Hypothesis) -> Written:
-    program = outcome(found.state)
-    if isinstance(program, Call):
-        return Written(found.log_probability, program)
-    return Written(found.log_probability, None, program)
+    ended = outcome(found.state)
+    if isinstance(ended, Ended):
+        return Written(found.log_probability, ended.program, None, ended.asking)
+    return Written(found.log_probability, None, ended)
 
 
 def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written]:
     """What two searches found, each program once, the most probable first."""
-    found = {one.program: one for one in (*second, *first)}
+    found = {(one.program, one.asking): one for one in (*second, *first)}
     return sorted(found.values(), key=lambda one: -one.log_probability)
 
 
@@ -308,15 +326,19 @@ def _with_others(found: Sequence[Written], several: Sequence[Sequence[str]]) -> 
 
     The further ones are less probable the further behind they stand.
     """
-    known = {one.program for one in found}
+    known = {(one.program, one.asking) for one in found}
     result = list(found)
     for one in found if several else ():
         if one.program is None:
             continue
         for rank, other in enumerate(with_others(one.program, several), 1):
-            if other not in known:
-                known.add(other)
-                result.append(Written(one.log_probability - math.log(1 + rank), other))
+            if (other, one.asking) not in known:
+                known.add((other, one.asking))
+                result.append(
+                    replace(
+                        one, log_probability=one.log_probability - math.log(1 + rank), program=other
+                    )
+                )
     return sorted(result, key=lambda one: -one.log_probability)
 
 
