@@ -486,10 +486,13 @@ class ComparisonWords(Words):
         return word
 
     def count(self) -> str:
-        """Before what a number of the key counts: "more", "fewer"; "the most", "the fewest"."""
+        """Before what the key counts: "more", "fewer" seats; "the most", "the least" debt."""
         if not self.entry.counted:
             raise NoWords
-        return self._of(("more", "the most", "fewer", "the fewest"))
+        few = "less", "the least"
+        if english.is_plural(self.entry.counted):
+            few = "fewer", "the fewest"
+        return self._of(("more", "the most", *few))
 
     def _of(self, comparison: english.Comparison) -> str:
         return comparison[("greater", "largest", "less", "smallest").index(self.text)]

@@ -221,3 +221,15 @@ def test_who_has_a_half_life_is_no_whole_list(world: KnowledgeBase) -> None:
     asked = read(text)
     assert "bismuth-209" not in Executor(world).outcome(asked, {}).strings()
     assert taste.closed(asked) == OPEN
+
+
+@pytest.mark.parametrize(
+    ("key", "text"), [("population", "the fewest"), ("public debt", "the least")]
+)
+def test_what_has_no_plural_is_less_not_fewer(world: KnowledgeBase, key: str, text: str) -> None:
+    words = [
+        words
+        for words in Lexicon(world).wordings(Lexicon(world).comparison("smallest", key))
+        if words.entry.counted  # type: ignore[attr-defined]
+    ]
+    assert {say(one, "count") for one in words} == {text}
