@@ -84,7 +84,7 @@ class Options:
     calls: int = 20
     shares: tuple[tuple[str, float], ...] = ()
     short: float | None = None
-    zero: float = 0.1
+    zero: float = 0.05
     noise: float = 0.0
     canonical: bool = False
     clauses: bool = True

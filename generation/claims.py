@@ -15,6 +15,9 @@ from kopl import functions as f
 from kopl.denotation import Located
 from kopl.program import Call
 
+# Things that are looked at to find one of another kind.
+TRIED = 4
+
 
 def unrelated_concept(source: Source, part: DrawnPart) -> str:
     """A concept of no element of a part, but of something that has such a fact as well.
@@ -25,14 +28,15 @@ def unrelated_concept(source: Source, part: DrawnPart) -> str:
     relational = table is source.kb.relational
     ends = (table.object, table.subject) if relational else (table.subject,)
     column = next((end for end in ends if int(end[number]) == part.target), table.subject)
-    facts = table.of_predicate(int(table.predicate[number]))
-    other = int(column[draw_from(source.random, facts.tolist())])
-    if not source.kb.is_entity(other):
-        raise NoDraw
-    concept = source.taste.head_of(source.random, other)
-    if source.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
-        raise NoDraw
-    return concept
+    facts: list[int] = table.of_predicate(int(table.predicate[number])).tolist()
+    for _ in range(TRIED):
+        other = int(column[draw_from(source.random, facts)])
+        if not source.kb.is_entity(other):
+            continue
+        concept = source.taste.head_of(source.random, other)
+        if not source.size(Call(f.FILTER_CONCEPT, (part.call,), (concept,))):
+            return concept
+    raise NoDraw
 
 
 def claimed_concept(source: Source, target: int) -> str:

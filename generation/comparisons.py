@@ -14,8 +14,10 @@ from kb.values import Operator, Time
 from kopl.program import Call, post_order
 from kopl.types import Kind, Type
 
-# How often operators shall come; "!=" less often, as it says little.
-OPERATORS: Mapping[Operator, float] = {"=": 0.32, "!=": 0.04, "<": 0.32, ">": 0.32}
+# How often operators shall come; "!=" hardly ever, as it says little.
+OPERATORS: Mapping[Operator, float] = {"=": 0.33, "!=": 0.01, "<": 0.33, ">": 0.33}
+# "!=" is said of values that so large a share of those with the key have: who is not like most?
+USUAL = 0.1
 # One that is hardly ever kept is not drawn more than so many times as often as it should come.
 MOST = 8.0
 # How many draws what is known of all functions is worth beside those of one.
@@ -39,9 +41,10 @@ class Comparisons:
         self._all_kept: Counter[str] = Counter()
         self._due: dict[tuple[str, str], list[bool]] = {}
 
-    def draw(self, function: str, equal: bool = True) -> Operator:
-        """An operator for a call of the function; "=" only where ``equal`` says so."""
-        operators = [operator for operator in OPERATORS if equal or operator != "="]
+    def draw(self, function: str, equal: bool = True, unequal: bool = True) -> Operator:
+        """An operator for a call of the function; "=" and "!=" only where their flags say so."""
+        without = {"=": not equal, "!=": not unequal}
+        operators = [operator for operator in OPERATORS if not without.get(operator)]
         weights = [self._weight(function, operator) for operator in operators]
         (operator,) = self._random.choices(operators, weights)
         self._drawn[function, operator] += 1
@@ -172,7 +175,7 @@ def constant_for(
             if isinstance(value, Date) and not day:
                 return Year(value.year)
             return value
-        if isinstance(value, str) or (others and random.random() < 0.5):
+        if isinstance(value, str) or (others and (operator == "!=" or random.random() < 0.5)):
             return _other(random, value, others, day)
         return _beside(random, value, random.random() < 0.5, day)
     if isinstance(value, str):

@@ -24,7 +24,8 @@ class Derivation:
 
     ``target`` is the node that the rule was drawn for, ``person`` tells whether it is one.
     ``intended`` is the answer that a ROOT rule was drawn to have, where that is known. ``lexicon``
-    says the words of the whole; without one they are said as their texts alone tell.
+    says the words of the whole; without one they are said as their texts alone tell. ``wordings``:
+    of a name so many ways to say it are drawn among, the first ones that fit; None for all.
     """
 
     rule: Rule
@@ -35,6 +36,7 @@ class Derivation:
     person: bool = False
     intended: str | None = None
     lexicon: Lexicon | None = None
+    wordings: int | None = None
     # The programs that the question speaks of in the singular; filled in by `question`.
     singular: list[Call] = field(default_factory=list)
 
@@ -45,7 +47,7 @@ class Derivation:
         the first that there is.
         """
         self.singular = []
-        speaker = _Speaker(self.lexicon, random, self.singular)
+        speaker = _Speaker(self.lexicon, random, self.singular, self.wordings)
         said = tidy(speaker.say(self, ONE))
         return said[1:].lower() if said.startswith(SMALL) else capitalised(said)
 
@@ -57,6 +59,7 @@ class _Speaker:
     lexicon: Lexicon | None
     random: Random | None
     singular: list[Call]
+    most: int | None = None
 
     def say(self, node: Derivation, form: str) -> str:
         """A derivation in a form; raises NoWords where its rule has no such wording."""
@@ -114,7 +117,7 @@ class _Speaker:
             places = tuple(place for place in places if place in others.having(more))
         if not places:
             raise NoWords
-        at = self._place(len(places), places[0] == 0)
+        at = self._place(len(places[: self.most]), places[0] == 0)
         if len(group) > 1 or len(forms) > 1:
             return {name: (others.words[places[at]],) for name, others, _ in group}
         ordered = (*places[at:], *places[:at])

@@ -357,7 +357,11 @@ def possessive(name: str) -> str:
     return f"{name}'" if plural else f"{name}'s"
 
 
-_CLAUSE = re.compile(r"\b(?:that|who|whose)\b|\(|, the one ")
+# "with" begins one where an article or a number follows, or "as": "with Oslo as capital".
+_CLAUSE = re.compile(
+    r"\b(?:that|who|whose)\b|\(|, the one "
+    r"|(?<!border )\bwith (?:(?:an?|the|more than|fewer than) |[^,?]{1,40} as\b)"
+)
 
 
 def clauses(text: str) -> int:

@@ -173,13 +173,15 @@ class Grammar:
     """The rules by left side, and the type that each left side gives.
 
     ``shares`` are the percents of the asking strategies that the file states, ``short`` the share
-    of programs of up to three calls, None where it states none.
+    of programs of up to three calls, None where it states none. ``wordings``: so many of what may
+    be said for a name are drawn among, the first ones; None for all.
     """
 
     rules: Mapping[str, tuple[Rule, ...]]
     types: Mapping[str, Type]
     shares: Mapping[str, float] = field(default_factory=dict)
     short: float | None = None
+    wordings: int | None = None
 
     @property
     def strategies(self) -> list[str]:
@@ -244,7 +246,8 @@ def read_grammar(text: str, source: str = "") -> Grammar:
         types = found
     for rule in own:
         _at(source, rule.line, _check, rule, rules, types, source)
-    return Grammar(_with_heights(rules, source), types, settings.shares, settings.short)
+    heights = _with_heights(rules, source)
+    return Grammar(heights, types, settings.shares, settings.short, settings.wordings)
 
 
 class _Malformed(Exception):
@@ -303,6 +306,7 @@ class _Settings:
         self.shares: dict[str, float] = {}
         self.lines: dict[str, int] = {}
         self.short: float | None = None
+        self.wordings: int | None = None
 
     def read(self, line: int, text: str) -> None:
         """Take in a line with its number."""
@@ -317,8 +321,13 @@ class _Settings:
             self.shares[rest[0]], self.lines[rest[0]] = _number(rest[1], 100), line
         elif word == "@short" and len(rest) == 1:
             self.short = _number(rest[0], 1)
+        elif word == "@wordings" and len(rest) == 1:
+            if not rest[0].isdecimal() or not int(rest[0]):
+                raise _Malformed(f"a number from 1 was expected, not {rest[0]!r}")
+            self.wordings = int(rest[0])
         else:
-            raise _Malformed("write '@include FILE', '@share TYPE PERCENT' or '@short SHARE'")
+            known = "'@include FILE', '@share TYPE PERCENT', '@short SHARE' or '@wordings NUMBER'"
+            raise _Malformed(f"write {known}")
 
 
 def _number(text: str, most: int) -> float:

@@ -90,7 +90,7 @@ class Sampler:
             raise NoDraw from None
         if self._wanted is not None or self.source.nothing or found.program.size < least:
             raise NoDraw
-        found.lexicon = self.source.lexicon
+        found.lexicon, found.wordings = self.source.lexicon, self.grammar.wordings
         return found
 
     def _draw(self, part: Part, scope: Scope, goal: Goal) -> DrawnPart:

@@ -21,18 +21,18 @@ from generation.pools import (
     Qualified,
     draw_from,
 )
-from generation.taste import Taste
-from kb import KnowledgeBase, Value
+from generation.taste import OPEN, Taste
+from kb import Date, KnowledgeBase, Value, Year
 from kb.facts import FactTable
 from kb.values import Operator
 from kopl.denotation import Outcome
 from kopl.executor import Executor
-from kopl.functions import FILTER_CONCEPT, FIND_ALL, RELATE
+from kopl.functions import FILTER_CONCEPT, FIND_ALL, OR, RELATE
 from kopl.program import Call
 
 # How often only those facts describe of which the knowledge base has all.
 # The share of the attempts in which names that several things have will do.
-NAMESAKES = 0.15
+NAMESAKES = 0.08
 MOSTLY = 0.8
 # What dates mean where nothing is before or after them: the year of a figure, of a list.
 # How often no fact is drawn where its year came as often as it should.
@@ -244,14 +244,20 @@ class Source:
     def counting(self, call: Call) -> None:
         """Raise NoDraw for what people would not count."""
         self.whole(call)
+        if not self.taste.all_closed(call):
+            raise NoDraw
         bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
         if bare and not self.taste.counted(call.arguments[0]):
             raise NoDraw
+        inner = call.inputs[0] if call.function is FILTER_CONCEPT else call
+        if any(map(self.taste.is_its_own, (inner, *inner.inputs))):
+            raise NoDraw  # of what one alone has there are not several
         found = call.inputs[0] if call.function is FILTER_CONCEPT else call
-        if found.function is RELATE:
-            direction: Direction = "forward" if found.arguments[1] == "forward" else "backward"
-            if not self.taste.leads_to_several(found.arguments[0], direction):
-                raise NoDraw
+        for part in found.inputs if found.function is OR else (found,):
+            if part.function is RELATE:
+                direction: Direction = "forward" if part.arguments[1] == "forward" else "backward"
+                if not self.taste.leads_to_several(part.arguments[0], direction):
+                    raise NoDraw
 
     def listing(self, call: Call) -> None:
         """Raise NoDraw for a whole concept that people would not go through, or half a list."""
@@ -276,6 +282,18 @@ class Source:
         """
         size = self.size(call)
         if any(self.size(given) == size for given in call.inputs):
+            raise NoDraw
+        return call
+
+    def telling(self, call: Call) -> Call:
+        """A comparison that does not hold of nearly all that have its key; else raises NoDraw."""
+        if not self.taste.tells(call, self.size(call)):
+            raise NoDraw
+        return call
+
+    def closed(self, call: Call, goal: Goal) -> Call:
+        """A description of one thing that others in the world do not fit; else raises NoDraw."""
+        if goal.single and self.taste.closed(call) == OPEN:
             raise NoDraw
         return call
 
@@ -416,13 +434,20 @@ class Source:
         equal = verified or self.taste.exact(value)
         if fact is not None and key == POINT_IN_TIME and self.dates(fact) in SPOT:
             given = "="
-        operator: Operator = given or self.comparisons.draw(name, equal)  # type: ignore[assignment]
+        day = name.endswith("Date")
+        usual = self.taste.usual(key, day) if fact is None else ()
+        unequal = bool(usual)
+        operator: Operator = given or self.comparisons.draw(name, equal, unequal)  # type: ignore[assignment]
         kind = "" if name.endswith("Str") else operator
         holds = not verified or self.comparisons.holds(name, kind)
         others = self._values_of(key, fact) if (operator == "!=") == holds else []
-        constant = constant_for(
-            self.random, value, operator, holds=holds, others=others, day=name.endswith("Date")
-        )
+        if operator == "!=" and unequal:
+            others = list(usual)
+            if not holds and self.taste.shown(value, day) not in usual:
+                raise NoDraw
+        constant = constant_for(self.random, value, operator, holds=holds, others=others, day=day)
+        if isinstance(constant, Year | Date) and constant.year > self.taste.latest:
+            raise NoDraw  # nobody asks what was before a year that is to come
         words: list[Words] = [ValueWords(str(constant), constant)]
         return [*words, OperatorWords(operator, constant)] if kind else words, holds
 

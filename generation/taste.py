@@ -8,16 +8,18 @@ discovered by Marie Curie". Annotations say what a reader would think of it (doc
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from functools import cached_property, lru_cache
 from random import Random
 
 import numpy as np
 
 from generation import english
-from generation.lexicon import Direction, Lexicon
+from generation.comparisons import USUAL
+from generation.lexicon import END_TIME, POINT_IN_TIME, Direction, Lexicon
 from generation.pools import NoDraw, Pools
-from kb import Quantity, Value
+from kb import Date, Quantity, Value, Year
 from kb.values import NO_UNIT
 from kopl import functions as f
 from kopl.program import Call
@@ -35,11 +37,18 @@ _CODE = re.compile(r"\W?\w{1,3}|[A-Z0-9][A-Z0-9 .:/_-]*|\w+://\S+|[\d .:/_-]+|ww
 TOLD_BY, ABOUT_ONE = 10, 1.1
 # Nobody asks how many there are of what is one, or now and then two.
 MOSTLY_ONE = 1.5
+# A comparison says little that holds of more than this share of what has the key.
+TELLING = 0.85
+# A value belongs to one thing alone where there are so few facts for each different one.
+ONE_EACH = 1.1
+# Where more facts of a relation are over than this share, it is one of what was.
+BYGONE = 0.6
 # A whole list is asked for of so many things at most.
 LISTED = 60
 _NUMBERED = re.compile(r"[^\W\d]+-?\d+\w?")
 # How sure it is that nothing outside of the knowledge base fits a description as well.
 OPEN, UNKNOWN, CLOSED = 0, 1, 2
+_OF_VALUES = (f.FILTER_STR, f.FILTER_NUM, f.FILTER_YEAR, f.FILTER_DATE)
 # How often a set of which that is unknown will do: where annotations tell it of others, and where
 # they tell it of none, so that nothing better is to be had.
 RARELY, ALWAYS = 0.1, 1.0
@@ -61,6 +70,10 @@ class Taste:
         self.leads_to_several = lru_cache(maxsize=None)(self._leads_to_several)
         self._plain_weight = lru_cache(maxsize=None)(self._weight_of_concept)
         self._covered = lru_cache(maxsize=100_000)(self._is_covered)
+        self._known_then = lru_cache(maxsize=100_000)(self._is_known_then)
+        self.owners = lru_cache(maxsize=None)(self._owners)
+        self.usual = lru_cache(maxsize=None)(self._usual)
+        self.is_own = lru_cache(maxsize=None)(self._is_own)
         told = lexicon.annotations.sections.values()
         self.annotated = any("complete" in g.fields for s in told for g in s.values())
         self._unknown = RARELY if self.annotated else ALWAYS
@@ -148,6 +161,75 @@ class Taste:
         """Whether a name is one by which nothing else is described: "tin-128", "Pm-152"."""
         return bool(_NUMBERED.fullmatch(name))
 
+    def _owners(self, key: str) -> int:
+        """How many things have a key."""
+        table = self._kb.literals
+        return len(np.unique(table.subject[table.of_predicate(self._kb.key_number(key))]))
+
+    def tells(self, call: Call, size: int) -> bool:
+        """Whether a comparison, which ``size`` things pass, says something of what has its key."""
+        return size <= TELLING * self.owners(call.arguments[0])
+
+    @staticmethod
+    def shown(value: Value, day: bool) -> Value:
+        """A value as it stands in a comparison: of a day its year, unless ``day`` asks for it."""
+        return Year(value.year) if isinstance(value, Date) and not day else value
+
+    def _usual(self, key: str, day: bool) -> tuple[Value, ...]:
+        """The values that many have for a key, so that it says something not to have them."""
+        facts = self._pools.key_facts(self._kb.key_number(key), "any", None)
+        values = Counter(self.shown(self._pools.value(fact), day) for fact in facts)
+        return tuple(value for value, count in values.items() if count >= USUAL * len(facts))
+
+    def has_none(self, key: str, value: Value) -> bool:
+        """Whether a value says that there is none of what the key counts or measures."""
+        return isinstance(value, Quantity) and not value.number and value in self.usual(key, False)
+
+    def _is_own(self, key: str) -> bool:
+        """Whether hardly two things share a value of a key, so that nobody counts by it."""
+        facts = self._pools.key_facts(self._kb.key_number(key), "string", None)
+        values = self._kb.literals.object[facts]
+        return len(facts) <= ONE_EACH * len(np.unique(values))
+
+    def is_its_own(self, call: Call) -> bool:
+        """Whether a condition by a value is that of one thing alone."""
+        return call.function is f.FILTER_STR and self.is_own(call.arguments[0])
+
+    @cached_property
+    def latest(self) -> int:
+        """The last year of which the knowledge base tells anything."""
+        values = self._kb.values
+        times = (values[number] for number in range(values.first_time, len(values)))
+        return max((time.year for time in times if isinstance(time, Year | Date)), default=0)
+
+    def only_one(self, call: Call, other: Call) -> bool:
+        """Whether two conditions by one relation say two things of what has but one: its place."""
+        if call.function is not f.RELATE or other.function is not f.RELATE:
+            return False
+        back: Direction = "backward" if call.arguments[1] == "forward" else "forward"
+        same = call.arguments == other.arguments
+        return same and not self.leads_to_several(call.arguments[0], back)
+
+    @cached_property
+    def over(self) -> Mapping[Direction, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+        """For each relational fact whether what is found as it is includes something that is over.
+
+        By the direction in which its relation is followed: with the currencies of Germany there is
+        the German Mark, which nobody says that it has.
+        """
+        table = self._kb.relational
+        ended = self._pools.sets_with((END_TIME, "any"))[table.qualifiers]
+        relations = len(self._kb.relations)
+        share = np.bincount(table.predicate[ended], minlength=relations) / np.maximum(
+            1, np.bincount(table.predicate, minlength=relations)
+        )
+        ended &= (share <= BYGONE)[table.predicate]
+        found: dict[Direction, np.ndarray[tuple[int], np.dtype[np.bool_]]] = {}
+        for direction, near in (("forward", table.subject), ("backward", table.object)):
+            keys = table.predicate.astype(np.int64) * self._kb.node_count + near
+            found[direction] = np.isin(keys, keys[ended])  # type: ignore[index]
+        return found
+
     def _leads_to_several(self, relation: str, direction: Direction) -> bool:
         """Whether a relation leads to more than one thing often enough to be asked how many."""
         facts, ends = self._facts_and_ends(relation, direction)
@@ -220,10 +302,31 @@ class Taste:
             return min(self.closed(given, concept) for given in call.inputs)
         if function is f.FILTER_STR and self._is_known_by(call.arguments[0]):
             return CLOSED
+        if function is f.QFILTER_YEAR and call.arguments[0] == POINT_IN_TIME:
+            (dated,) = call.inputs
+            if dated.function in _OF_VALUES and dated.inputs[0].function is f.FIND_ALL:
+                year = int(call.arguments[1])
+                return min(
+                    self._whole(concept), self._known_then(dated.arguments[0], concept, year)
+                )
         inner = self.closed(call.inputs[0], concept)
         if call.inputs[0].function is f.FIND_ALL:
             return min(inner, self._covered(call.arguments[0], concept))
         return inner
+
+    def all_closed(self, call: Call) -> bool:
+        """Whether none of the conditions that hold together leaves out what others fit."""
+        concept = None
+        if call.function is f.FILTER_CONCEPT:
+            (call,), (concept,) = call.inputs, call.arguments
+        parts = [call]
+        while parts:
+            part = parts.pop()
+            if part.function is f.AND:
+                parts += part.inputs
+            elif self.closed(part, concept) == OPEN:
+                return False
+        return True
 
     def _whole(self, concept: str | None) -> int:
         """Whether all instances of a concept are there."""
@@ -243,6 +346,21 @@ class Taste:
         owners = np.unique(kb.literals.subject[kb.literals.of_predicate(kb.key_number(key))])
         instances = kb.instances_of(concept)
         if len(np.intersect1d(owners, instances)) >= COVERED * len(instances):
+            return CLOSED
+        return OPEN if self.annotated else UNKNOWN
+
+    def _is_known_then(self, key: str, concept: str | None, year: int) -> int:
+        """Whether nearly all instances of a concept have a key's figure for a year."""
+        if concept is None:
+            return UNKNOWN
+        kb, table = self._kb, self._kb.literals
+        years = self._pools.years_by(POINT_IN_TIME)
+        facts = table.of_predicate(kb.key_number(key))
+        if years is not None:
+            facts = facts[years[table.qualifiers[facts]] == year]
+        instances = kb.instances_of(concept)
+        known = len(np.intersect1d(table.subject[facts], instances))
+        if known >= COVERED * len(instances):
             return CLOSED
         return OPEN if self.annotated else UNKNOWN
 

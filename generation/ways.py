@@ -18,7 +18,9 @@ import numpy as np
 from generation.claims import claimed_concept, claimed_end, unrelated_concept
 from generation.grammar import EXISTS, ONE, Part, Pattern, Rule, Symbol, Variable
 from generation.lexicon import (
+    END_TIME,
     POINT_IN_TIME,
+    START_TIME,
     ComparisonWords,
     ConceptWords,
     Direction,
@@ -28,6 +30,7 @@ from generation.lexicon import (
     ValueWords,
     Words,
 )
+from generation.lexicon.phrases import PREPOSITIONS
 from generation.pools import (
     OF_QUALIFIERS,
     OF_VALUES,
@@ -47,6 +50,8 @@ from kopl.program import Call, post_order
 
 # How often a set to be counted may have one element: people count where there are several.
 ONE_OF = 0.15
+# What is over has such a qualifier.
+OVER: Qualified = (END_TIME, "any")
 # Facts that are looked at to find one that tells its node from others.
 LOOKED_AT = 4
 # Second conditions that are drawn to find one which tells a node from all others.
@@ -181,7 +186,7 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     for left in parts if narrowed is not f.RELATE else ():
         if source.size(Call(pattern.function, (left,), call.arguments)) == source.size(call):
             raise NoDraw
-    scope.bind(argument, ConceptWords(call.arguments[0]))
+    scope.bind(argument, ConceptWords(source.closed(call, goal).arguments[0]))
     return source.as_asked(DrawnPart(call, inner.target, inner.fact), goal)
 
 
@@ -256,7 +261,7 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
             raise NoDraw
     ends = int(table.subject[fact]), int(table.object[fact])
     near, far = ends if direction == "forward" else ends[::-1]
-    if near == far or near in goal.path:
+    if near == far or near in goal.path or source.taste.over[direction][fact]:
         raise NoDraw
     describes = goal.target is not None or goal.several
     if describes and source.taste.is_code(source.kb.name_of(near)):
@@ -333,11 +338,15 @@ def _filter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
     if is_everything(inside) and source.is_reluctant(target):
         raise NoDraw
+    if source.taste.has_none(key, source.pools.value(fact)):
+        raise NoDraw
     inner = source.draw(inside, scope, goal.at(target, namesakes=is_name(inside)))
     words, _ = source.comparison(pattern, key, source.pools.value(fact), scope)
     call = scope.call(pattern, [inner.call], KeyWords(key), *words)
     if not is_everything(inside):
         source.narrowing(call)
+    elif pattern.function is not f.FILTER_STR:
+        source.telling(call)
     return DrawnPart(call, target, ("literal", fact))
 
 
@@ -354,6 +363,8 @@ def _qfilter(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Draw
     if not goal.claim:
         source.several(inner)
     key, value = source.qualifier(inner.fact, given, form)
+    if str(value).partition(" ")[0] in PREPOSITIONS:
+        raise NoDraw  # "with the role through committees"
     words, _ = source.comparison(pattern, key, value, scope, fact=inner.fact)
     call = scope.call(pattern, [inner.call], QualifierWords(key), *words)
     if not goal.claim:
@@ -385,6 +396,8 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
         scope.least, scope.open = owed
         try:
             right = source.draw(second, scope, beside)
+            if source.taste.only_one(left.call, right.call):
+                raise NoDraw
             call = source.narrowing(Call(pattern.function, (left.call, right.call)))
         except NoDraw:
             if last:
@@ -402,6 +415,8 @@ def _or(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPart
     right = source.draw(second, scope, goal.at(_bound_node(source, second, scope)))
     call = Call(pattern.function, (left.call, right.call))
     if source.size(call) in (source.size(left.call), source.size(right.call)):
+        raise NoDraw
+    if any(source.taste.is_its_own(given) for given in call.inputs):
         raise NoDraw
     return DrawnPart(call, left.target)
 
@@ -497,6 +512,9 @@ def _qualified_literal(
     fact = source.literal(scope.given(pattern.arguments[0]), goal.form, asked)
     key, value = source.qualifier(("literal", fact), given, "any")
     if asked_for:
+        # A figure that changes is asked about by its date alone: else which one is meant?
+        if key != POINT_IN_TIME and source.is_dated(fact):
+            raise NoDraw
         source.asked(str(value))
     target = int(source.kb.literals.subject[fact])
     inner = source.draw(pattern.inputs[0], scope, goal.at(target))
@@ -523,10 +541,15 @@ def _query_relation_qualifier(
     facts = source.pools.relation_facts(number, asked)
     fact = source.fact_of(source.kb.relational, facts, asked)
     key, answer = source.qualifier(("relational", fact), qualifier, "any")
+    # When it began and ended is asked by rules of its own; what is over has no "since".
+    if not qualifier and key in (START_TIME, END_TIME):
+        raise NoDraw
+    if qualifier == START_TIME and fact in source.pools.relation_facts(number, OVER):
+        raise NoDraw
     source.asked(str(answer))
     calls, head = _ends(source, pattern, scope, goal, fact)
     words = source.lexicon.relation(source.kb.relations[number], "forward")
-    call = scope.call(pattern, calls, words, QualifierWords(key))
+    call = scope.call(pattern, calls, words, QualifierWords(key, relation=words.text))
     return DrawnPart(call, head, intended=str(answer))
 
 
@@ -582,12 +605,20 @@ def _select_between(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     kb, pools = source.kb, source.pools
     fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
     first, key = int(kb.literals.subject[fact]), pools.key(fact)
+    if source.taste.has_none(key, pools.value(fact)):
+        raise NoDraw
     # The other one is of the same concept where there is one: nobody compares a lake to a law.
     facts = pools.key_facts(kb.key_number(key), "quantity", None)
     mine = set(kb.concepts_of(first))
     for _ in range(8):
-        second = int(kb.literals.subject[draw_from(source.random, facts)])
-        if second != first and mine.intersection(kb.concepts_of(second)):
+        other = draw_from(source.random, facts)
+        second = int(kb.literals.subject[other])
+        # Who has none of it is no match, and a choice among namesakes is none.
+        if kb.name_of(second) == kb.name_of(first) or source.taste.has_none(
+            key, pools.value(other)
+        ):
+            continue
+        if mine.intersection(kb.concepts_of(second)):
             break
     else:
         raise NoDraw

@@ -31,11 +31,14 @@ from generation.lexicon.annotations import (
 )
 from generation.lexicon.entries import (
     KeyEntry,
+    QualifierEntry,
     RelationEntry,
     UnitEntry,
 )
 from generation.lexicon.guesses import (
+    END_TIME,
     POINT_IN_TIME,
+    START_TIME,
     DateGuesser,
     Entry,
     guess_concept,
@@ -62,7 +65,9 @@ from kb import KnowledgeBase, Quantity, Value
 from kopl_base.errors import ReadError
 
 __all__ = [
+    "END_TIME",
     "POINT_IN_TIME",
+    "START_TIME",
     "WORDS",
     "Annotations",
     "ComparisonWords",
@@ -185,7 +190,9 @@ class Lexicon:
             found = self._of(RelationWords, words.text, words.direction)
         elif isinstance(words, ComparisonWords):
             found = self._of(ComparisonWords, words.text, words.key)
-        elif isinstance(words, ConceptWords | KeyWords | QualifierWords):
+        elif isinstance(words, QualifierWords):
+            found = self._of(QualifierWords, words.text, words.relation)
+        elif isinstance(words, ConceptWords | KeyWords):
             found = self._of(type(words), words.text)
         elif self._has_units and isinstance(words, ValueWords):
             return self._quantities(words.value)
@@ -213,9 +220,10 @@ class Lexicon:
             if several is None:
                 several = self._has_several(text)
             direction: Direction = "forward" if second == "forward" else "backward"
+            all_of_it = (relation, *self._further(RELATIONS, text, relation))
+            asked = any(entry.tail_question for entry in all_of_it)
             words: list[Words] = [
-                RelationWords(text, direction, several, entry)
-                for entry in (relation, *self._further(RELATIONS, text, relation))
+                RelationWords(text, direction, several, entry, asked) for entry in all_of_it
             ]
             return Variants((RELATIONS, text), tuple(words))
         if kind is ComparisonWords:
@@ -226,6 +234,8 @@ class Lexicon:
         if kind is KeyWords:
             key = self._dated(KEYS, self._entry(KEYS, text, guess_key), text)
             own = (key, *self._further(KEYS, text, key))
+            if any(entry.counted or english.ends_in_head(entry.noun) for entry in own):
+                own = tuple(replace(entry, counting=True) for entry in own)
             beside = None
             if any(entry.beside is not entry for entry in own):
                 beside = Variants((KEYS, text), tuple(KeyWords(text, e.beside) for e in own))
@@ -233,7 +243,12 @@ class Lexicon:
         if kind is QualifierWords:
             qualifier = self._entry(QUALIFIERS, text, guess_qualifier)
             further = self._further(QUALIFIERS, text, qualifier)
-            words = [QualifierWords(text, entry) for entry in (qualifier, *further)]
+            given = self.annotations.of(RELATIONS).get(second) if second else None
+            details = dict(given.fields.get("details", ())) if given else {}
+            nothing = QualifierEntry("", "", "")
+            words = [QualifierWords(text, nothing, second, one) for one in details.get(text, ())]
+            if not words:  # a relation's own questions are better than any others
+                words = [QualifierWords(text, entry, second) for entry in (qualifier, *further)]
             return Variants((QUALIFIERS, text), tuple(words))
         concept = self._entry(CONCEPTS, text, guess_concept)
         entries_of = (concept, *self._further(CONCEPTS, text, concept))
@@ -291,6 +306,8 @@ class Lexicon:
             found = replace(variant(main, fields), **fields)
             if isinstance(main, RelationEntry | KeyEntry):
                 found = replace(found, dates=main.dates)
+            if isinstance(main, KeyEntry):
+                found = replace(found, happening=main.event is not None)
             yield found
 
     def _dated(self, section: str, entry: Dateable, name: str) -> Dateable:

@@ -32,7 +32,7 @@ TODO = "todo"  # the field that marks an entry as not looked at
 ALSO = "also"  # the field with further wordings, each an entry
 # What is true of a name however it is said, and so is no field of a further wording.
 OF_ALL = {
-    RELATIONS: ("several", "dates", "complete", "identifies"),
+    RELATIONS: ("several", "dates", "details", "complete", "identifies"),
     KEYS: ("dates", "complete", "identifies", "called"),
     CONCEPTS: ("the", "head", "counted", "complete", "called"),
 }
@@ -390,6 +390,15 @@ def _questions(node: Node) -> tuple[str, ...]:
     return texts
 
 
+def _details(node: Node) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """For qualifier keys, questions with places for both ends of the fact."""
+    found = tuple((key, _texts(value)) for key, value in _pairs(node, "details"))
+    for _, texts in found:
+        if any(text.count("{head}") != 1 or text.count("{tail}") != 1 for text in texts):
+            raise _BadEntry(node, "write {head} and {tail} once in each question")
+    return found
+
+
 def _asked(node: Node) -> tuple[str, ...]:
     texts = _texts(node)
     if not texts[0]:
@@ -420,6 +429,7 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "head question": _questions,
         "keyword": _asked,
         "dates": _one_of(DATES),
+        "details": _details,
         "complete": _one_of(COMPLETE[RELATIONS]),
         "identifies": _one_of(COMPLETE[RELATIONS]),
     },

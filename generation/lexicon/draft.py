@@ -139,8 +139,20 @@ def _told(section: str, entry: Any) -> Iterator[tuple[str, str]]:
         if isinstance(value, bool):
             if value or field != "the":
                 yield field, str(value).lower()
+        elif isinstance(value, tuple):
+            if value:
+                yield field, _details(value)
         elif value:
             yield field, scalar(value)
+
+
+def _details(details: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
+    """The questions for qualifiers, in one line."""
+    parts = (
+        f"{scalar(key, flow=True)}: [{', '.join(scalar(text, flow=True) for text in texts)}]"
+        for key, texts in details
+    )
+    return f"{{{', '.join(parts)}}}"
 
 
 def _further(fields: Mapping[str, Any]) -> str:

@@ -70,8 +70,9 @@ class RelationEntry:
     ``tail_question`` asks for the tail of a head that stands at "{}" ("who runs {}"),
     ``head_question`` for the head of a tail; ``keyword`` is what the tail is called in a question
     of keywords. ``dates``: what the dates of a fact mean, "event", "state", "estimate" or
-    "edition". ``complete``: whether all such facts are there, "yes" or "no", "forward" for all
-    tails of a head, "backward" for all heads of a tail; "" where it is not known.
+    "edition". ``details``: questions for the qualifiers of its facts. ``complete``: whether all
+    such facts are there, "yes" or "no", "forward" for all tails of a head, "backward" for all heads
+    of a tail; "" where it is not known.
     ``identifies``, in the same words: which end people know by the other one, "backward" for heads
     alone ("the isotope of tin", not "the element of tin-112"); "" is both.
     """
@@ -86,6 +87,7 @@ class RelationEntry:
     head_question: str = ""
     keyword: str = ""
     dates: str = ""
+    details: tuple[tuple[str, tuple[str, ...]], ...] = ()
     complete: str = ""
     identifies: str = ""
 
@@ -122,7 +124,9 @@ class KeyEntry:
     ``complete`` is "yes" or "no". ``identifies``: whether people know things by its values, as by
     no code; None leaves it to the facts. ``called``: whether things may be called by such an alias.
     ``compared`` is the noun beside a comparison ("the longest coastline" of the coastline length),
-    "" where it is not compared by this wording, None where the noun will do.
+    "" where it is not compared by this wording, None where the noun will do. ``happening``: the
+    main wording says what happened, so that none says "has a date of birth". ``counting``: a
+    wording counts or is a plain noun, so that none says "has a number of seats equal to 5".
     """
 
     noun: str
@@ -140,6 +144,8 @@ class KeyEntry:
     complete: str = ""
     called: bool = True
     compared: str | None = None
+    happening: bool = False
+    counting: bool = False
 
     @property
     def beside(self) -> KeyEntry:

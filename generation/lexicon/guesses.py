@@ -29,6 +29,7 @@ from generation.lexicon.phrases import Phrase, parse, predicate, readable
 from kb import KnowledgeBase
 
 POINT_IN_TIME = "point in time"
+START_TIME, END_TIME = "start time", "end time"
 
 Entry = TypeVar("Entry", RelationEntry, ConceptEntry, KeyEntry, QualifierEntry, UnitEntry)
 AnyEntry = TypeVar("AnyEntry")

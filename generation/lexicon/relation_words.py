@@ -8,7 +8,7 @@ from typing import Literal
 from generation import english
 from generation.lexicon.entries import RelationEntry, Verb, put
 from generation.lexicon.guesses import guess_relation
-from generation.lexicon.words import Dated, NoWords, Words, owned
+from generation.lexicon.words import Dated, NoWords, Words, filled, owned
 
 Direction = Literal["forward", "backward"]
 
@@ -17,12 +17,14 @@ Direction = Literal["forward", "backward"]
 class RelationWords(Dated, Words):
     """A relation followed in one direction; the forms describe the far end, given the near one.
 
-    ``several`` tells whether a head often has more than one tail ("an official language of").
+    ``several`` tells whether a head often has more than one tail ("an official language of"),
+    ``questioned`` whether some wording of the relation is a question for the tail.
     """
 
     direction: Direction
     several: bool
     entry: RelationEntry = field(default=None, repr=False)  # type: ignore[assignment]
+    questioned: bool = field(default=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.entry is None:
@@ -157,6 +159,12 @@ class RelationWords(Dated, Words):
         """As `have`, or the question's word order: "does Norway share a border with"."""
         return self._asked(near) or self.have(near)
 
+    def behind(self, near: str) -> str:
+        """As `does`, behind "what", where there is no question of its own ("what contains X")."""
+        if self.questioned:
+            raise NoWords
+        return self.does(near)
+
     def fact(self, head: str, tail: str) -> str:
         """A sentence: "the capital of Norway is Oslo", "Norway shares a border with Sweden"."""
         entry = self.entry
@@ -165,6 +173,12 @@ class RelationWords(Dated, Words):
         if entry.forward or self.several or not entry.noun:
             return self.told(head, tail)
         return f"the {entry.noun} {entry.of} {head} is {tail}"
+
+    def stated(self, head: str, tail: str) -> str:
+        """As `fact`, before a question, where nothing tells how the relation is asked about."""
+        if self.questioned:
+            raise NoWords
+        return self.fact(head, tail)
 
     def told(self, head: str, tail: str) -> str:
         """The same beginning with the tail: "Oslo is the capital of Norway"."""
@@ -252,6 +266,10 @@ class RelationWords(Dated, Words):
         if not (said := self.entry.keyword or self.entry.noun):
             raise NoWords
         return said
+
+    def unsaid(self) -> str:
+        """Nothing, where a question for a qualifier says the relation ("what share of ... is")."""
+        return ""
 
     def asked(self, near: str) -> str:
         """A question for the tail that is all its own: "who runs Norway"."""
@@ -349,7 +367,7 @@ class RelationWords(Dated, Words):
 def _filled(question: str, near: str) -> str:
     if not question:
         raise NoWords
-    return question.replace("{}", near)
+    return filled(question, near)
 
 
 def _whether(verb: Verb | None, subject: str, object: str) -> str:

@@ -48,6 +48,20 @@ class Words:
         return self.text
 
 
+# How many words may follow a description in a question of its own: "how many people does ... have".
+_FOLLOWING = 1
+
+
+def filled(question: str, near: str) -> str:
+    """A question with what it asks about; raises NoWords where its end would seem part of that.
+
+    "Who represents the country that uses the Euro in Washington": what has clauses comes last.
+    """
+    if english.clauses(near) and len(question.partition("{}")[2].split()) > _FOLLOWING:
+        raise NoWords
+    return question.replace("{}", near)
+
+
 @dataclass(frozen=True, slots=True)
 class NameWords(Words):
     """The name of an entity; ``the``: whether "the" goes before it (None: told by the name).
@@ -168,20 +182,23 @@ class KeyWords(Dated, Words):
         return self.entry.noun
 
     def a(self) -> str:
-        """Behind "a" or "an", before "of" and a value: never "a number of seats of 5"."""
-        if not english.ends_in_head(self.plain()):
+        """Behind "a" or "an", before "of" and a value: never "a number of seats of 5".
+
+        Nor "a date of birth before 1980", where there are words for what happened.
+        """
+        if not english.ends_in_head(self.plain()) or self._happens:
             raise NoWords
         return self.entry.a
 
     def long(self) -> str:
         """Behind "a" or "an" where "of" and a value cannot follow: "a value of exports"."""
-        if english.ends_in_head(self.entry.noun) or self.entry.event:
+        if english.ends_in_head(self.entry.noun) or self._happens or self.entry.counting:
             raise NoWords
         return self.entry.a
 
     def single(self) -> str:
         """The key where it is no plural, nor the time of an event."""
-        if self.entry.plural or self.entry.event:
+        if self.entry.plural or self._happens:
             raise NoWords
         return self.plain()
 
@@ -244,6 +261,12 @@ class KeyWords(Dated, Words):
         """The same of several: "were born"."""
         return self._event.many
 
+    def done(self) -> str:
+        """The same behind a noun, without "that": "born" in 1980."""
+        if not self._event.short:
+            raise NoWords
+        return self._event.short
+
     def happened(self, owner: str) -> str:
         """The same in a question's order: "was X born"."""
         return f"{self._event.auxiliary} {owner} {self._event.base}"
@@ -251,14 +274,18 @@ class KeyWords(Dated, Words):
     def question(self, owner: str) -> str:
         """A question for the key of its own: "when was X born", "how long is X"."""
         if self.entry.question:
-            return self.entry.question.replace("{}", owner)
+            return filled(self.entry.question, owner)
         return f"when {self.happened(owner)}"
 
     def asked(self, owner: str) -> str:
         """The same, where it is more than "when" and an event: "how long is X"."""
         if not self.entry.question:
             raise NoWords
-        return self.entry.question.replace("{}", owner)
+        return filled(self.entry.question, owner)
+
+    @property
+    def _happens(self) -> bool:
+        return self.entry.event is not None or self.entry.happening
 
     @property
     def _adjective(self) -> english.Comparison:
@@ -275,13 +302,29 @@ class KeyWords(Dated, Words):
 
 @dataclass(frozen=True, slots=True)
 class QualifierWords(Words):
-    """A qualifier key."""
+    """A qualifier key; ``relation``: the one whose facts it is asked of, if it is.
+
+    ``asking`` is the question that such facts have for it, "" for none.
+    """
 
     entry: QualifierEntry = field(default=None, repr=False)  # type: ignore[assignment]
+    relation: str = ""
+    asking: str = field(default="", repr=False)
 
     def __post_init__(self) -> None:
         if self.entry is None:
             object.__setattr__(self, "entry", guess_qualifier(self.text))
+
+    def detail(self, head: str, tail: str) -> str:
+        """A question of its own for the qualifier of a relation's facts: "what share of X is Y"."""
+        if not self.asking:
+            raise NoWords
+        last = "{tail}" if self.asking.index("{tail}") > self.asking.index("{head}") else "{head}"
+        first, second = (head, tail) if last == "{tail}" else (tail, head)
+        if english.clauses(first) > 1:
+            raise NoWords
+        said = filled(self.asking.replace(last, "{}"), second)
+        return said.replace("{head}", head).replace("{tail}", tail)
 
     def plain(self) -> str:
         """The key, a noun or not."""

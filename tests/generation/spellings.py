@@ -55,6 +55,10 @@ def spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
     elif kind is Kind.QUALIFIER_KEY:
         for entry in _entries(lexicon, lexicon.qualifier(text)):
             yield from (entry.noun, entry.given, entry.compared, entry.question, entry.fronted)
+        for relation in lexicon.kb.relations:  # questions of their own, for any relation
+            for qualifier, questions in lexicon.relation(relation, "forward").entry.details:
+                if qualifier == text:
+                    yield from (p for q in questions for p in _parts_of(q))
         if text == "end time":
             yield from ("until when", "stop being")
         if text in ("point in time", "start time"):
@@ -87,6 +91,12 @@ def _values(lexicon: Lexicon, value: Value) -> Iterator[str]:
         yield one.plain()
 
 
+def _parts_of(question: str) -> Iterator[str]:
+    """The words of a question beside the names of both ends of a fact."""
+    rest = question.replace("{head}", "{}").replace("{tail}", "{}")
+    yield max((part.strip() for part in rest.split("{}")), key=len)
+
+
 def _parts(*questions: str) -> Iterator[str]:
     for question in questions:
         yield from (part.strip() for part in question.split("{}"))
@@ -94,5 +104,5 @@ def _parts(*questions: str) -> Iterator[str]:
 
 def _of_verb(verb: Verb | None) -> Iterator[str]:
     if verb:
-        for form in (verb.one, verb.many, verb.base, verb.past.one, verb.past.many):
+        for form in (verb.one, verb.many, verb.base, verb.short, verb.past.one, verb.past.many):
             yield max((part.strip() for part in form.split("{}")), key=len)

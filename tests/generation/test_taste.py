@@ -20,7 +20,7 @@ from kopl.denotation import Located
 from kopl.example import Example
 from kopl.executor import Executor
 from kopl.functions import COUNT, FILTER_CONCEPT, FILTER_NUM, FILTER_STR, FIND_ALL
-from kopl.program import post_order
+from kopl.program import Call, post_order
 from kopl.text import read
 
 
@@ -215,3 +215,109 @@ def test_no_is_said_of_no_list_with_gaps(world: KnowledgeBase) -> None:
         relation, direction = left.arguments
         assert example.answer == "yes" or known.complete(relation, direction) != OPEN  # type: ignore[arg-type]
     assert claims > 10
+
+
+def conditions(examples: Sequence[Example], *functions: str) -> list[tuple[Example, Call]]:
+    return [
+        (example, call)
+        for example in examples
+        for call in post_order(example.program)
+        if call.function.name in functions
+    ]
+
+
+def test_comparisons_say_something_of_what_has_the_key(
+    world: KnowledgeBase, examples: Sequence[Example]
+) -> None:
+    known, executor = Taste(Pools(world), Lexicon(world)), Executor(world)
+    found = conditions(examples, "FilterNum", "FilterYear", "FilterDate")
+    whole = [pair for pair in found if pair[1].inputs[0].function is FIND_ALL]
+    assert len(whole) > 50
+    for example, call in whole:
+        assert known.tells(call, len(executor.outcome(call, {}))), example.question
+
+
+def test_unequal_is_said_of_what_many_have(world: KnowledgeBase) -> None:
+    known = Taste(Pools(world), Lexicon(world))
+    options = Options(sparql=False, shares=(("Verify", 100.0),))
+    made = list(islice(Maker(world, options=options).block(9, 0), 300))
+    found = [
+        (example, call)
+        for example, call in conditions(made, "VerifyNum", "VerifyYear", "VerifyDate")
+        if call.arguments[-1] == "!="
+    ]
+    for example, call in found:
+        (asked,) = call.inputs
+        day = call.function.name == "VerifyDate"
+        usual = [str(value) for value in known.usual(asked.arguments[0], day)]
+        assert call.arguments[0] in usual, example.question
+    assert len(found) < 0.04 * len(made)
+
+
+def test_nobody_counts_by_what_one_alone_has(
+    world: KnowledgeBase, examples: Sequence[Example]
+) -> None:
+    known = Taste(Pools(world), Lexicon(world))
+    assert known.is_own("official name") and not known.is_own("national color")
+    for example in examples:
+        if example.program.function is COUNT:
+            (counted,) = example.program.inputs
+            inside = counted.inputs[0] if counted.function is FILTER_CONCEPT else counted
+            assert not any(map(known.is_its_own, (inside, *inside.inputs))), example.question
+
+
+def test_what_is_over_is_not_told_as_it_is(
+    world: KnowledgeBase, examples: Sequence[Example]
+) -> None:
+    table = world.relational
+    over = Pools(world).sets_with(("end time", "any"))[table.qualifiers]
+    former = {world.name_of(int(table.object[fact])) for fact in over.nonzero()[0]}
+    executor = Executor(world)
+    related = conditions(examples, "Relate")
+    assert "German Mark" in former and len(related) > 100
+    for example, call in related:
+        if call.arguments == ("currency", "forward"):
+            found = executor.outcome(call, {})
+            assert isinstance(found, Located)
+            heads = executor.outcome(call.inputs[0], {})
+            assert isinstance(heads, Located)
+            facts = table.of_predicate(world.relation_number("currency"))
+            mine = [fact for fact in facts.tolist() if int(table.subject[fact]) in heads.ids]
+            assert not over[mine].any(), example.question
+
+
+def test_a_figure_that_changes_is_asked_about_by_its_date_alone(
+    examples: Sequence[Example],
+) -> None:
+    asked = [e for e in examples if e.program.function.name == "QueryAttrQualifier"]
+    assert len(asked) > 50
+    assert not any("source" in example.program.arguments for example in asked)
+
+
+def test_one_thing_is_described_by_what_others_do_not_fit(
+    world: KnowledgeBase, examples: Sequence[Example]
+) -> None:
+    known, executor = Taste(Pools(world), Lexicon(world)), Executor(world)
+    single = [
+        (example, call)
+        for example, call in conditions(examples, "FilterConcept")
+        if call.inputs[0].function.name not in ("FindAll", "Find")
+        and example.program.function.name in ("QueryAttr", "QueryRelation", "SelectBetween")
+        and len(executor.outcome(call, {})) == 1
+    ]
+    assert len(single) > 50
+    for example, call in single:
+        assert known.closed(call) != OPEN, example.question
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "year", "closed"),
+    [("internet users", "30 percent", 2004, OPEN), ("median age", "30 year", 2025, CLOSED)],
+)
+def test_figures_of_a_year_that_few_have_describe_nothing(
+    world: KnowledgeBase, key: str, value: str, year: int, closed: int
+) -> None:
+    known = Taste(Pools(world), Lexicon(world))
+    figure = f'FilterNum(FindAll(), "{key}", "{value}", "<")'
+    dated = f'QFilterYear({figure}, "point in time", "{year}", "=")'
+    assert known.closed(read(f'FilterConcept({dated}, "country")')) == closed
