@@ -94,12 +94,16 @@ class BareQuestion:
     """A question whose program is not known, as the test questions of KQA Pro are published.
 
     With an ``answer`` what is predicted for it can be compared; without, only written down.
+    ``outside`` says why it has none, where that is known: a knowledge base that lacks the entity
+    or what is asked of it (``schema``), a false ``premise``, no question (``none``), another
+    ``language``. Right is then to refuse it.
     """
 
     question: str
     answer: str | None = None
     choices: tuple[str, ...] = ()
     id: str | None = None
+    outside: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     program: ClassVar[None] = None
@@ -111,6 +115,7 @@ class BareQuestion:
             "question": self.question,
             "answer": self.answer,
             "choices": list(self.choices) or None,
+            "outside": self.outside,
         }
         return {k: v for k, v in fields.items() if v is not None} | dict(self.extra)
 
@@ -118,9 +123,9 @@ class BareQuestion:
     def from_json(cls, item: Mapping[str, Any]) -> BareQuestion:
         """The question in such an object; raises KeyError or TypeError."""
         item = _renamed(item)
-        own = {"id", "question", "answer", "choices", "program"}
+        own = {"id", "question", "answer", "choices", "program", "outside"}
         extra = {key: value for key, value in item.items() if key not in own}
-        return cls(extra=extra, **_asked(item), **_texts(item, "answer"))
+        return cls(extra=extra, **_asked(item), **_texts(item, "answer", "outside"))
 
 
 # What a parser can be asked: with the program that is right, or without.

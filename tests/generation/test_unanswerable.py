@@ -1,0 +1,86 @@
+"""Questions that a knowledge base does not answer."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+import pytest
+
+from generation import generate
+from generation.unanswerable import KINDS, Unanswerable, patterns
+from kb import KnowledgeBase, KoplError, load
+from kopl.example import BareQuestion, Example
+
+
+@cache
+def world() -> tuple[KnowledgeBase, list[Example]]:
+    kb = load("world")
+    from generation.blocks import Options
+
+    return kb, list(generate(kb, 80, 3, options=Options(profile="people", sparql=False)))
+
+
+@cache
+def made() -> list[BareQuestion]:
+    kb, examples = world()
+    return list(Unanswerable(kb, 5).questions(examples, 250))
+
+
+def test_every_kind_is_made_in_about_its_share() -> None:
+    counts = Counter(one.outside for one in made())
+    assert set(counts) == set(KINDS) and sum(counts.values()) == 250
+    for kind, share in patterns().shares.items():
+        assert abs(counts[kind] / 2.5 - share) < 12, counts
+
+
+def test_the_same_seed_gives_the_same_questions() -> None:
+    kb, examples = world()
+    again = [one.question for one in Unanswerable(kb, 5).questions(examples, 250)]
+    assert again == [one.question for one in made()]
+    others = [one.question for one in Unanswerable(kb, 6).questions(examples, 50)]
+    assert len({*others} & {*again}) < 10
+    assert len({one.casefold() for one in again}) == len(again)
+
+
+def test_an_invented_name_is_no_name_that_there_is() -> None:
+    from random import Random
+
+    kb, _ = world()
+    maker, random = Unanswerable(kb), Random(2)
+    norway = int(kb.named("Norway")[0])
+    names = [name for _ in range(60) if (name := maker.invented(norway, random))]
+    assert len(names) > 30
+    for name in names:
+        assert not len(kb.named(name)) and name != "Norway"
+
+
+def test_no_pattern_says_what_is_no_list() -> None:
+    lists = {"name", *patterns().lists}
+    every = [one for group in patterns().patterns.values() for one in group]
+    every += [one for group in patterns().lists.values() for one in group]
+    assert {name for text in every for name in re.findall(r"<(\w+)>", text)} <= lists
+    for one in made():
+        assert "<" not in one.question and one.question.strip()
+
+
+def test_a_false_premise_is_about_something_that_exists_and_finds_nothing() -> None:
+    kb, examples = world()
+    maker = Unanswerable(kb, 1, noise=0.0)
+    plain = [one.question for one in maker.questions(examples, 200) if one.outside == "premise"]
+    assert len(plain) > 20
+    known = {one.question for one in examples}
+    assert not known & set(plain)
+
+
+def test_questions_that_name_nothing_give_none() -> None:
+    kb, _ = world()
+    with pytest.raises(KoplError, match="no question names an entity"):
+        list(Unanswerable(kb).questions([], 3))
+
+
+def test_a_question_keeps_why_it_has_no_answer() -> None:
+    one = BareQuestion("Capital of Atlantis?", id="7", outside="entity")
+    assert one.to_json() == {"id": "7", "question": "Capital of Atlantis?", "outside": "entity"}
+    assert BareQuestion.from_json(one.to_json()) == one
