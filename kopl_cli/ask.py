@@ -48,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--unconstrained", action="store_true", help="let the model write what may not be a program"
     )
+    parser.add_argument(
+        "--least-confidence", type=_probability, metavar="P",
+        help="refuse to answer what is less sure, from 0 (refuse nothing) to 1 (default: as the run"
+        " was calibrated)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
     asked = parser.add_mutually_exclusive_group(required=True)
     asked.add_argument(
@@ -56,6 +61,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " --json: one object for each, in their order",
     )  # fmt: skip
     asked.add_argument("question", metavar="QUESTION", nargs="?")
+
+
+def _probability(text: str) -> float:
+    found = float(text)
+    if not 0 <= found <= 1:
+        raise argparse.ArgumentTypeError("a number from 0 to 1 was expected")
+    return found
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -74,7 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         if number:
             print()
         _print(answer, arguments.trace)
-    if answers and not arguments.json and answers[0].program is not None:
+    if answers and not arguments.json and answers[0].program and not answers[0].refused:
         from parsers.linking import unsaid
 
         for name in unsaid(answers[0].program, arguments.question, parser.kb):
@@ -92,6 +104,7 @@ def _asked(parser: Parser, question: str, arguments: argparse.Namespace) -> list
     return parser.ask(
         question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
         beams=arguments.beams, constrained=not arguments.unconstrained,
+        least_confidence=arguments.least_confidence,
     )  # fmt: skip
 
 
@@ -178,6 +191,8 @@ def _note(answer: Answer, arguments: argparse.Namespace) -> str:
     command = f"'kopl eval {arguments.folder}{options}'"
     if answer.is_moved:
         return "not calibrated: the run was trained on another knowledge base"
+    if answer.sure is not None:
+        return ""
     if temperature is None:
         return f"not calibrated; {command} does that once"
     if not temperature.is_fitted:
@@ -199,6 +214,8 @@ def _json(answer: Answer, question: str, kb: KnowledgeBase) -> dict[str, Any]:
         "probability": round(answer.probability, 6),
         "unsaid": [] if answer.program is None else unsaid(answer.program, question, kb),
     }
+    if answer.refused is not None:
+        shown["refused"] = answer.refused.to_json()
     if answer.result is None:
         assert answer.error is not None
         return {**shown, **error_json(answer.error)}
@@ -233,6 +250,12 @@ def _print(answer: Answer, trace: bool) -> None:
     written = answer.prediction.text or "(nothing that can be read)"
     confidence = f"{answer.confidence:.1%} confident"
     result = answer.result
+    if answer.refused is not None:
+        print(f"I do not know: {answer.refused.message}  ({confidence})")
+        if answer.refused.near:
+            print(f"nearest: {'; '.join(answer.refused.near)}")
+        print(f"refused program: {written}")
+        return
     if result is None:
         assert answer.error is not None
         print(f"answer: none: {answer.error.kind} error: {answer.error}  ({confidence})")

@@ -14,6 +14,7 @@ from pathlib import Path
 from kb import KnowledgeBase
 from kopl_base.errors import KoplError, counted
 from kopl_cli.ask import torch_is_needed
+from kopl_cli.calibration import calibrate_anew
 from kopl_cli.common import positive
 
 GUIDED_BEAMS = 4
@@ -60,6 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show published figures of KQA Pro, and one's own above them by the published rule",
     )
+    parser.add_argument(
+        "--calibrate", action="store_true",
+        help="fit confidences and refusals of the runs anew, and score nothing",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print all scores as one JSON object")
     parser.add_argument(
         "--predictions", type=Path, metavar="FILE",
@@ -90,12 +95,16 @@ def run(arguments: argparse.Namespace) -> int:
     beams = arguments.beams or (GUIDED_BEAMS if arguments.execution_guided else 1)
     if arguments.execution_guided and beams == 1:
         raise KoplError("--execution-guided chooses among several programs; give --beams 2 or more")
-    if arguments.new_kb and not (arguments.kb and arguments.data):
+    if arguments.new_kb and not (arguments.kb and (arguments.data or arguments.calibrate)):
         raise KoplError(
             "--new-kb needs the other knowledge base (--kb) and questions on it (--data)"
         )
     if arguments.both and arguments.unconstrained:
         raise KoplError("--both scores unconstrained decoding, too; leave out --unconstrained")
+    if arguments.calibrate:
+        for folder in arguments.runs:
+            calibrate_anew(folder, arguments.kb, arguments.new_kb)
+        return 0
     if arguments.data:
         files = [arguments.data] * len(arguments.runs)
     else:

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import parsers
-from kb import KnowledgeBase, load
+from kb import load
 from kopl.example import read_examples
 from kopl_base.errors import KoplError, near_names
 from kopl_base.training.clock import Clock, now
 from kopl_cli.ask import torch_is_needed
+from kopl_cli.calibration import calibrate_for_asking
 from kopl_cli.eval import score
 from kopl_cli.training_time import Scoring, scoring_in_time
 
@@ -164,15 +165,6 @@ def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
             f"{folder / 'test.jsonl'}: there is no such file; put it back, or begin a new run"
         ) from None
     return Scoring(tested, min(MOST, validation), min(ASKING, validation), len(_ways(settings)))
-
-
-def calibrate_for_asking(folder: Path, kb: KnowledgeBase, most: int) -> None:
-    """Fit the temperature of what ``kopl ask`` does, which takes the best of a beam that runs."""
-    from parsers.evaluation.confidence import Decoding
-    from parsers.evaluation.runs import calibrate
-    from parsers.parser import BEAMS, Parser
-
-    calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), most)
 
 
 def pictures_of(folder: Path) -> list[Path]:

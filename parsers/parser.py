@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from kb import KnowledgeBase, load
@@ -13,10 +14,19 @@ from kopl_base.errors import KoplError
 from kopl_base.training.distributed import device_of
 from parsers.checkpoint import Description, load_own, read_run, restore
 from parsers.constrain.rerank import by_execution, plausible
-from parsers.evaluation.confidence import Decoding, Temperature, read_temperature
+from parsers.evaluation.confidence import (
+    Decoding,
+    Temperature,
+    read_temperature,
+    weights_mark,
+)
 from parsers.languages import Prediction
 from parsers.linking import unsaid
 from parsers.models.base import Model
+from parsers.refusals import Refusal
+from parsers.refusals.evidence import Tried
+from parsers.refusals.silence import FILE as REFUSALS
+from parsers.refusals.silence import Silence, read_silence, tried_of
 from parsers.tokens import unreadable
 
 BEAMS = 4
@@ -29,6 +39,8 @@ class Answer:
     ``temperature`` is what its probability is calibrated with, None where the run has none;
     ``is_moved``: on another knowledge base than that of the training. ``unnamed``: the names in
     the program that nothing in the question is nearly spelt as, where the answer would be a "no".
+    ``sure``: how probable it is that the answer is right, where the run was fitted for that;
+    ``refused``: why it is not to be given, None where it is.
     """
 
     prediction: Prediction
@@ -37,6 +49,8 @@ class Answer:
     temperature: Temperature | None = None
     is_moved: bool = False
     unnamed: tuple[str, ...] = ()
+    sure: float | None = None
+    refused: Refusal | None = None
 
     @property
     def program(self) -> Call | None:
@@ -54,6 +68,8 @@ class Answer:
 
         The probability itself where the run is not calibrated.
         """
+        if self.sure is not None:
+            return self.sure
         if self.temperature is None:
             return self.probability
         return self.temperature.confidence(self.probability)
@@ -64,7 +80,8 @@ class Answer:
 
         Not on another knowledge base than that of the training.
         """
-        return not self.is_moved and self.temperature is not None and self.temperature.is_fitted
+        fitted = self.temperature is not None and self.temperature.is_fitted
+        return not self.is_moved and (fitted or self.sure is not None)
 
     @property
     def form(self) -> AnswerForm | None:
@@ -75,9 +92,10 @@ class Answer:
     def answers(self) -> tuple[str, ...]:
         """What is said: the strings of the denotation, or "yes" or "no".
 
-        Nothing where running failed, and no "no" about names that the question does not have.
+        Nothing where running failed or the question is refused, and no "no" about names that the
+        question does not have.
         """
-        if self.result is None or self.unnamed:
+        if self.result is None or self.unnamed or self.refused is not None:
             return ()
         return tuple(self.prediction.answers(self.result.denotation))
 
@@ -101,6 +119,16 @@ class Parser:
         self.settings, self.kb = model.settings, model.kb
         # By whether decoding is constrained, and whether it is guided.
         self._temperatures: dict[tuple[bool, bool], Temperature | None] = {}
+
+    @cached_property
+    def silence(self) -> Silence | None:
+        """What tells when questions are refused, where the run was fitted for that.
+
+        Raises RefusalError for a damaged file.
+        """
+        if self.folder is None or not (self.folder / REFUSALS).exists():
+            return None
+        return read_silence(self.folder, self.model, weights_mark(self.folder))
 
     @classmethod
     def load(
@@ -138,7 +166,7 @@ class Parser:
 
     def ask(
         self, question: str, *, top: int = 1, trace: bool = False, constrained: bool = True,
-        guided: bool = True, beams: int = BEAMS,
+        guided: bool = True, beams: int = BEAMS, least_confidence: float | None = None,
     ) -> list[Answer]:  # fmt: skip
         """At most ``top`` predictions for a question, each executed, the best first.
 
@@ -146,12 +174,18 @@ class Parser:
         several is dropped, and what is not even a hundredth as probable as the best; when all would
         go, the least faulty one stays. Where the best finds nothing, the pointer model searches
         once more without calls that find nothing. Otherwise they come in the order of their
-        probabilities. Raises KoplError for a question without words.
+        probabilities.
+
+        What is less sure than ``least_confidence`` is refused, on a run that was fitted for that,
+        where choice is guided and decoding constrained; None: than that which the run was fitted
+        with. With 0 nothing is refused. Raises KoplError for a question without words.
         """
         if not any(letter.isalnum() for letter in question):
             raise KoplError("the question is empty: it has no letter and no digit")
         if reason := unreadable(question):
             raise KoplError(reason)
+        if least_confidence is not None and not 0 <= least_confidence <= 1:
+            raise ValueError(f"least_confidence ({least_confidence}) must be from 0 to 1")
         if top < 1 or beams < 1:
             raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
         beams = max(beams, top)
@@ -160,8 +194,10 @@ class Parser:
         )
         # What choosing by execution found out need not be found out again, but for a trace.
         known: list[tuple[Prediction, object]] = [(one, None) for one in predictions]
+        tried: list[Tried] = []
         if guided:
             judged = by_execution(plausible(predictions), self.model.language.run)
+            tried = tried_of(judged)
             known = [(one.prediction, None if trace else one.result) for one in judged.kept]
         kind = constrained, guided
         if kind not in self._temperatures:
@@ -178,7 +214,21 @@ class Parser:
                 )
             except KoplError as error:
                 answers.append(Answer(prediction, None, error, temperature, self.is_moved))
-        return answers
+        if not guided or not constrained or self.silence is None:
+            return answers
+        return [
+            self._judged(self.silence, one, question, tried, least_confidence) for one in answers
+        ]
+
+    def _judged(
+        self, silence: Silence, answer: Answer, question: str, tried: list[Tried],
+        least: float | None,
+    ) -> Answer:  # fmt: skip
+        """The answer with how sure it is, and why it is refused if it is."""
+        denotation = None if answer.result is None else answer.result.denotation
+        best = Tried.of(answer.prediction, denotation)
+        found = silence.judged(question, tried, best, least, bool(answer.unnamed))
+        return replace(answer, sure=found.confidence, refused=found.refusal)
 
     def _unnamed(self, prediction: Prediction, result: Denoted, question: str) -> tuple[str, ...]:
         """The names that a question does not have, where the answer would be "no"."""

@@ -427,7 +427,7 @@ def write_temperature(run: Path, temperature: Temperature) -> None:
     temperatures = [asdict(kept[kind]) for kind in KINDS if kind in kept]
     with writing(run / FILE) as file:
         json.dump(
-            {"format": FORMAT, "weights": _fingerprint(run), "temperatures": temperatures},
+            {"format": FORMAT, "weights": weights_mark(run), "temperatures": temperatures},
             file, indent=2,
         )  # fmt: skip
         file.write("\n")
@@ -452,7 +452,7 @@ def _read(run: Path) -> dict[str, Temperature]:
         raise CalibrationError(
             f"{path}: damaged ({error}); delete it, kopl eval writes it again"
         ) from None
-    return kept if weights == _fingerprint(run) else {}
+    return kept if weights == weights_mark(run) else {}
 
 
 def _temperature(fields: Any) -> Temperature:
@@ -464,7 +464,8 @@ def _temperature(fields: Any) -> Temperature:
     return found
 
 
-def _fingerprint(run: Path) -> str:
+def weights_mark(run: Path) -> str:
+    """What tells the present weights of a run from others; raises CalibrationError."""
     digest = hashlib.sha256()
     try:
         with (run / "best.safetensors").open("rb") as file:

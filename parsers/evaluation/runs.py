@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kb import KnowledgeBase
-from kopl.example import Asked, read_examples, read_questions
+from kopl.example import Asked, BareQuestion, Example, read_examples, read_questions
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.progress import Progress
 from kopl_base.training.distributed import use_threads
@@ -21,11 +21,14 @@ from parsers.evaluation.confidence import (
     fit,
     read_temperature,
     validation_questions,
+    weights_mark,
     write_temperature,
 )
 from parsers.evaluation.html import Shown, worst_errors
 from parsers.evaluation.report import Comparison, EvaluationError, ScoredRun, same_questions
 from parsers.parser import Parser
+from parsers.refusals.silence import Silence, write_silence
+from parsers.refusals.silence import fit as fit_silence
 
 
 def compare(
@@ -133,6 +136,22 @@ def calibrate(
         if found is None:
             remarks.append(f"confidences are not calibrated: {error}")
     return found, remarks
+
+
+def calibrate_refusals(
+    folder: Path, parser: Parser, answerable: Sequence[Example], outside: Sequence[BareQuestion],
+    beams: int,
+) -> Silence:  # fmt: skip
+    """Fit when a run is silent, on questions that it was not trained on, and store that.
+
+    ``outside`` are questions without an answer, which say why. Raises KoplError where there are too
+    few, or the run has no training questions of its own.
+    """
+    training = read_examples(folder / "train.jsonl")
+    with Progress(f"calibrating refusals of {folder}", len(answerable) + len(outside)) as bar:
+        found = fit_silence(parser.model, training, answerable, outside, beams, bar.advance)
+    write_silence(folder, found, weights_mark(folder))
+    return found
 
 
 def _examples(file: Path) -> list[Asked]:

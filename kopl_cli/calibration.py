@@ -1,0 +1,92 @@
+"""What ``kopl ask`` goes by: confidences of its answers, and when it says that it does not know."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+from kb import KnowledgeBase
+from kopl.example import BareQuestion, Example, read_examples
+from kopl_base.errors import KoplError
+from kopl_cli.ask import torch_is_needed
+
+if TYPE_CHECKING:
+    from parsers.parser import Parser
+
+# For each question that the temperature of asking is fitted on, so many with answers by which a
+# run learns to be silent, and as many without.
+SILENCE = 2
+# Of those with answers, so many are typed in haste.
+TYPED = 0.35
+
+
+def questions_for_silence(
+    folder: Path, kb: KnowledgeBase, most: int, seed: int
+) -> tuple[list[Example], list[BareQuestion]]:  # fmt: skip
+    """By what a run learns when to be silent: validation questions, and some without answers.
+
+    At most so many of each; the same seed gives the same ones. Raises ReadError for validation
+    questions that are not there, and KoplError where nothing can be made of them.
+    """
+    from generation.noise import Noise
+    from generation.unanswerable import Unanswerable
+
+    valid = list(read_examples(folder / "valid.jsonl"))
+    noise, random = Noise(kb, TYPED), Random(f"silence {seed}")
+    answerable = [noise.noised(example, random) for example in valid[:most]]
+    return answerable, list(Unanswerable(kb, seed).questions(valid, most))
+
+
+def calibrate_for_asking(folder: Path, kb: KnowledgeBase, most: int) -> None:
+    """Fit what ``kopl ask`` goes by, which takes the best of a beam that runs; tell what was found.
+
+    The temperature of its probabilities on at most so many questions, and when it is silent.
+    """
+    from parsers.evaluation.confidence import Decoding
+    from parsers.evaluation.runs import calibrate
+    from parsers.parser import BEAMS, Parser
+
+    parser = Parser.load(folder, kb)
+    calibrate(folder, parser, Decoding(BEAMS, guided=True), most)
+    print(_calibrate_silence(folder, parser, SILENCE * most), flush=True)
+
+
+def calibrate_anew(folder: Path, kb: str | None, new_kb: bool = False) -> None:
+    """Fit the confidences and refusals of a run that is trained, and tell what was found.
+
+    On another knowledge base than that of the training (``new_kb``) the refusals only.
+    """
+    with torch_is_needed():
+        from kopl_base.training.distributed import use_threads
+        from parsers.evaluation.confidence import ASKING, FILE, MOST, Decoding
+        from parsers.evaluation.runs import calibrate
+        from parsers.parser import BEAMS, Parser
+
+    parser = Parser.load(folder, kb, new_kb=new_kb)
+    use_threads(parser.settings.threads)
+    if not parser.is_moved:
+        (folder / FILE).unlink(missing_ok=True)
+        for decoding, most in ((Decoding(), MOST), (Decoding(BEAMS, guided=True), ASKING)):
+            _, remarks = calibrate(folder, parser, decoding, most)
+            for remark in remarks:
+                print(f"{folder}: {remark}")
+    print(f"{folder}: {_calibrate_silence(folder, parser, SILENCE * ASKING)}", flush=True)
+
+
+def _calibrate_silence(folder: Path, parser: Parser, most: int) -> str:
+    """Fit when a run says that it does not know; what was found, in words."""
+    from parsers.evaluation.runs import calibrate_refusals
+    from parsers.parser import BEAMS
+
+    try:
+        questions = questions_for_silence(folder, parser.kb, most, parser.settings.seed)
+        found = calibrate_refusals(folder, parser, *questions, BEAMS)
+    except KoplError as error:
+        return f"it answers whatever it is asked: {error}"
+    fitted = found.fitted
+    return (
+        f"silent below a confidence of {found.least:.0%}: {fitted.answered:.1%} of"
+        f" {fitted.answerable} held-out questions are answered\n  and {fitted.refused:.1%} of"
+        f" {fitted.outside} without answers refused (area under the curve {fitted.area:.3f})"
+    )

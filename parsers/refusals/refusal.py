@@ -1,0 +1,171 @@
+"""Refusals: why a question gets no answer, in words, and the nearest things that exist."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kopl.automaton import ITEMS
+from kopl.types import Kind
+from kopl_base.errors import near_names
+from parsers.linking import Linker
+from parsers.refusals.evidence import SMALL, Evidence, Tried
+from parsers.refusals.wording import Item, schema_items, stems
+
+KINDS = ("entity", "schema", "ambiguous", "premise", "none", "language")
+# How many near things are named, and words of a question.
+NEAR, SAID = 3, 4
+# A name that fits what is written worse than this is doubted.
+DOUBTED = 0.97
+# Of the things that words may say: relations and keys.
+_ASKED = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a question is not answered, as one of `KINDS`, in words; ``near`` are things that exist.
+
+    ``entity``: nothing is called so. ``schema``: no relation and no attribute says what is asked.
+    ``ambiguous``: it can be read in two ways. ``premise``: it supposes what is not so. ``none``: it
+    is no question. ``language``: it is in no language that the run knows.
+    """
+
+    kind: str
+    message: str
+    near: tuple[str, ...] = field(default=())
+
+    def to_json(self) -> dict[str, Any]:
+        """The refusal as plain values."""
+        return {"kind": self.kind, "message": self.message, "near": list(self.near)}
+
+
+def refusal_of(
+    kind: str, evidence: Evidence, tried: Sequence[Tried], best: Tried, linker: Linker
+) -> Refusal:
+    """The refusal of a kind, worded after the evidence."""
+    if kind == "entity":
+        return _entity(evidence, linker)
+    if kind == "schema":
+        return _schema(evidence, tried, linker)
+    if kind == "premise":
+        return _premise(tried, best, linker)
+    if kind == "ambiguous":
+        return _ambiguous(tried, best)
+    if kind == "language":
+        return Refusal(kind, "this is not in a language that the run knows")
+    return Refusal(kind, "this is not a question")
+
+
+def _entity(evidence: Evidence, linker: Linker) -> Refusal:
+    called = _unknown_name(evidence)
+    if not called:
+        return Refusal("entity", "nothing in the knowledge base has the name that is asked about")
+    near = near_names(called, linker.names.index.texts, NEAR)
+    return Refusal("entity", f"nothing in the knowledge base is called {called!r}", tuple(near))
+
+
+def _unknown_name(evidence: Evidence) -> str:
+    """What a question calls something that is not there: the longest run of doubted tokens."""
+    question = evidence.question
+    doubted = {
+        at for one in evidence.names if one.span is not None and one.fit < DOUBTED
+        for at in range(one.span[0], one.span[1] + 1)
+    } | {*evidence.unknown, *evidence.unlinked}  # fmt: skip
+    capitals = {at for at in doubted if at and question.words[at][:1].isupper()}
+    begins = capitals or doubted
+    runs = [(begin, _end(evidence, begin, doubted, bool(capitals))) for begin in sorted(begins)]
+    if not runs:
+        return ""
+    first, last = max(runs, key=lambda run: (run[1] - run[0], -run[0]))
+    return question.span(first, last)
+
+
+def _end(evidence: Evidence, begin: int, doubted: set[int], by_capitals: bool) -> int:
+    """The last token of a name that begins somewhere: what is doubted, capitals, marks, numbers."""
+    words = evidence.question.words
+    last = begin
+    for at in range(begin + 1, len(words)):
+        word = words[at]
+        goes_on = at in doubted or (by_capitals and word[:1].isupper()) or word[:1].isdigit()
+        if goes_on and word.lower() not in SMALL:
+            last = at
+        elif not (len(word) == 1 and word in "-–'."):
+            break
+    return last
+
+
+def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refusal:
+    words = [evidence.question.words[at] for at in _odd(evidence)][:SAID]
+    items = list(dict.fromkeys(_items_of(tried)))
+    texts = [text for kind in _ASKED for text in linker.kb.names_of_kind(kind)]
+    near = [text for word in words for text in near_names(word, texts, NEAR)]
+    near = list(dict.fromkeys([*near, *items]))[:NEAR]
+    said = " ".join(words)
+    told = f"says {said!r}" if said else "says what is asked"
+    return Refusal("schema", f"no relation and no attribute here {told}", tuple(near))
+
+
+def _odd(evidence: Evidence) -> list[int]:
+    """The tokens that no item says: unknown ones, and those that go with other items."""
+    if found := sorted({*evidence.unknown, *evidence.contradicted}):
+        return found
+    words = stems(evidence.question)
+    return [at for at in evidence.loose if words[at] not in SMALL]
+
+
+def _items_of(tried: Sequence[Tried]) -> Iterator[str]:
+    for one in tried:
+        if one.prediction.program is not None:
+            for kind, text in schema_items(one.prediction.program):
+                if kind in _ASKED:
+                    yield text
+
+
+def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
+    nothing = next((one for one in tried if one.said == ()), best)
+    program = nothing.prediction.program
+    items: list[Item] = schema_items(program) if program is not None else []
+    asked = [text for kind, text in items if kind in _ASKED]
+    names = list(dict.fromkeys(named(nothing)))
+    if not asked or not names:
+        return Refusal("premise", "the question supposes what is not so")
+    message = (
+        f"the question supposes what is not so: there is no {asked[0]!r} of"
+        f" {' and '.join(map(repr, names))}"
+    )
+    return Refusal("premise", message, tuple(_known_of(names[0], asked[0], linker)))
+
+
+def named(one: Tried) -> Iterator[str]:
+    """The names in a program that was tried."""
+    from kopl.functions import FIND
+    from kopl.program import post_order
+
+    if one.prediction.program is not None:
+        for call in post_order(one.prediction.program):
+            if call.function is FIND:
+                yield call.arguments[0]
+
+
+def _known_of(name: str, item: str, linker: Linker) -> list[str]:
+    """Relations and keys of what has a name, the most similar ones to an item."""
+    kb = linker.kb
+    found: dict[str, None] = {}
+    for node in kb.named(name).tolist()[:1]:
+        if kb.is_entity(node):
+            found |= {fact.key: None for fact in kb.attributes(node)}
+        for record in kb.records(node):
+            if (relation := getattr(record, "relation", None)) is not None:
+                found[str(relation)] = None
+    found.pop(item, None)
+    return near_names(item, found, NEAR, 0)
+
+
+def _ambiguous(tried: Sequence[Tried], best: Tried) -> Refusal:
+    readings = [best, *(one for one in tried if one.said and one.said != best.said)][:2]
+    told = [str(one.prediction.text) for one in readings]
+    near = ["; ".join((one.said or ())[:NEAR]) for one in readings]
+    return Refusal(
+        "ambiguous", f"the question can be read in two ways: {' or '.join(told)}", tuple(near)
+    )

@@ -1,0 +1,320 @@
+"""When a parser answers and when it says that it does not know: fitted, kept with a run, used.
+
+What is fitted is one classifier over the evidence of an answer (`parsers.refusals.evidence`): that
+it is right, that it is wrong, or that the question has none, with the kind of reason. How probable
+it is that the answer is right is the confidence; below a least one the question is refused.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kopl.example import Asked, BareQuestion, Example
+from kopl.executor import Denoted
+from kopl_base.errors import KoplError
+from kopl_base.stream import writing
+from parsers.actions import Actions
+from parsers.constrain.rerank import Judgement, by_execution, plausible
+from parsers.evaluation.judging import judge
+from parsers.languages import Prediction
+from parsers.linking import Linker, Mentions
+from parsers.models.base import Model
+from parsers.refusals.classifier import Classifier, Floats
+from parsers.refusals.evidence import FEATURES, Evidence, Evidencer, Tried, mean_talk
+from parsers.refusals.refusal import Refusal, refusal_of
+from parsers.refusals.wording import Wording
+
+FORMAT = 1
+FILE = "refusals.json"
+
+OUTSIDE = ("entity", "schema", "premise", "none", "language")
+CLASSES = ("right", "wrong", *OUTSIDE)
+# The probability of the kinds is found by leaving out one of so many parts of the questions.
+FOLDS = 5
+# Two readings whose probabilities are at most so far apart, as logarithms, are both possible.
+TWO_WAYS = 1.5
+# Of what a run is fitted on, the least that tells anything.
+FEWEST = 20
+# Fewer such items of a schema were in training than this share: it is another schema.
+OWN_SCHEMA = 0.5
+
+
+class RefusalError(KoplError):
+    """Refusals that cannot be fitted, or whose file is damaged."""
+
+    kind = "refusal"
+
+
+@dataclass(frozen=True)
+class Sureness:
+    """How sure an answer is, from 0 to 1, and the refusal where that is not enough."""
+
+    confidence: float
+    refusal: Refusal | None
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What the questions were that a run's refusals were fitted on, and how well it went."""
+
+    answerable: int
+    outside: int
+    right: int
+    area: float  # under the curve of right against all others, on questions left out
+    answered: float  # of the answerable ones, at the least confidence
+    refused: float  # of the outside ones
+
+
+class Silence:
+    """Judges the answers of a model over one knowledge base.
+
+    ``least`` is the least confidence with which a question is answered.
+    """
+
+    def __init__(
+        self, model: Model, wording: Wording, classifier: Classifier, talk: Mapping[str, float],
+        least: float, fitted: Fitted,
+    ) -> None:  # fmt: skip
+        self.wording, self.classifier, self.least, self.fitted = wording, classifier, least, fitted
+        self.linker, mentions = linking_of(model)
+        self.evidencer = Evidencer(self.linker, mentions, wording)
+        self.evidencer.talk = dict(talk)
+
+    def judged(
+        self, question: str, tried: Sequence[Tried], best: Tried, least: float | None = None,
+        unnamed: bool = False,
+    ) -> Sureness:  # fmt: skip
+        """How sure ``best`` is among all that was tried, and the refusal below ``least``.
+
+        None is the least confidence that the run was fitted with; with 0 nothing is refused.
+        What finds nothing is refused otherwise, and what says no of a name that the question does
+        not have (``unnamed``).
+        """
+        evidence = self.evidencer.of(question, tried, best)
+        shares = self.classifier.probabilities(evidence.vector()[None])[0]
+        confidence = float(shares[0])
+        least = self.least if least is None else least
+        if least == 0 or (confidence >= least and best.said and not unnamed):
+            return Sureness(confidence, None)
+        kind = "entity" if unnamed else kind_of(shares, tried, best)
+        return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain values."""
+        return {
+            "least": round(self.least, 4),
+            "fitted": vars(self.fitted),
+            "features": list(FEATURES),
+            "classifier": self.classifier.to_json(),
+            "talk": {word: round(value, 3) for word, value in self.evidencer.talk.items()},
+            "wording": self.wording.to_json(),
+        }
+
+
+def kind_of(shares: Floats, tried: Sequence[Tried], best: Tried) -> str:
+    """The likeliest reason to refuse, by the probabilities of `CLASSES`."""
+    likeliest = CLASSES[int(np.argmax(shares))]
+    if likeliest in ("right", "wrong") and best.said and _in_two_ways(tried, best):
+        return "ambiguous"
+    return OUTSIDE[int(np.argmax(shares[2:]))]
+
+
+def _in_two_ways(tried: Sequence[Tried], best: Tried) -> bool:
+    least = best.prediction.log_probability - TWO_WAYS
+    return any(
+        one.said and one.said != best.said and one.prediction.log_probability >= least
+        for one in tried
+    )
+
+
+def linking_of(model: Model) -> tuple[Linker, Mentions]:
+    """The linker of a model and what finds mentions of its schema, or new ones."""
+    linker = getattr(model, "linker", None) or Linker(model.kb)
+    mentions = getattr(model, "mentions", None)
+    return linker, mentions or Mentions(Actions.of(model.kb).entries, linker)
+
+
+def tried_of(judged: Judgement[Prediction]) -> list[Tried]:
+    """All predictions of a beam with what they say, the most probable first."""
+    both = sorted([*judged.kept, *judged.dropped], key=lambda one: one.rank)
+    return [
+        Tried.of(one.prediction, None if one.result is None else one.result.denotation)
+        for one in both
+    ]
+
+
+# --- fitting -------------------------------------------------------------------------------------
+
+
+def fit(
+    model: Model, training: Iterable[Example], answerable: Sequence[Example],
+    outside: Sequence[BareQuestion], beams: int,
+    advance: Callable[[int], None] = lambda count: None,
+) -> Silence:  # fmt: skip
+    """When a model is to be silent, fitted on questions that it was not trained on.
+
+    ``training`` are those that it was trained on, ``outside`` have no answer and say why. Raises
+    RefusalError where there are too few of either.
+    """
+    if len(answerable) < FEWEST or len(outside) < FEWEST:
+        raise RefusalError(
+            f"{len(answerable)} questions with an answer and {len(outside)} without are too few to"
+            f" tell them apart; at least {FEWEST} of each are needed"
+        )
+    linker, mentions = linking_of(model)
+    wording = Wording.of(training, linker)
+    evidencer = Evidencer(linker, mentions, wording)
+    found: list[Evidence] = []
+    labels: list[str] = []
+    every: list[Asked] = [*answerable, *outside]
+    for asked in every:
+        evidence, label = _evidence(model, evidencer, asked, beams)
+        found.append(evidence)
+        labels.append(label)
+        advance(1)
+    talks = _Talk(found, labels)
+    for evidence, label in zip(found, labels, strict=True):
+        evidence.values["talk"] = mean_talk(evidence.content, talks.without(evidence, label))
+    vectors = np.array([evidence.vector() for evidence in found])
+    numbers = np.array([CLASSES.index(label) for label in labels])
+    shares = np.zeros((len(found), len(CLASSES)))
+    parts = np.arange(len(found)) % FOLDS
+    for part in range(FOLDS):
+        fold = Classifier.fit(vectors[parts != part], numbers[parts != part], CLASSES)
+        shares[parts == part] = fold.probabilities(vectors[parts == part])
+    sure, is_right, is_outside = shares[:, 0], numbers == 0, numbers > 1
+    least = least_confidence(sure, is_right, is_outside)
+    fitted = Fitted(
+        len(answerable), len(outside), int(is_right.sum()), area(sure, is_right),
+        float((sure[~is_outside] >= least).mean()), float((sure[is_outside] < least).mean()),
+    )  # fmt: skip
+    classifier = Classifier.fit(vectors, numbers, CLASSES)
+    return Silence(model, wording, classifier, talks.all, least, fitted)
+
+
+def _evidence(
+    model: Model, evidencer: Evidencer, asked: Asked, beams: int
+) -> tuple[Evidence, str]:  # fmt: skip
+    """The evidence of what ``kopl ask`` would answer, and what it turns out to be."""
+    [predictions] = model.predict([asked.question], beams=beams, constrained=True, guided=True)
+    judged = by_execution(plausible(predictions), model.language.run)
+    first = judged.kept[0]
+    best = Tried.of(first.prediction, None if first.result is None else first.result.denotation)
+    evidence = evidencer.of(asked.question, tried_of(judged), best)
+    if isinstance(asked, BareQuestion):
+        return evidence, asked.outside or "wrong"
+    result = first.result if isinstance(first.result, Denoted) else None
+    right = judge(asked, first.prediction, model.language, result).right
+    return evidence, "right" if right else "wrong"
+
+
+class _Talk:
+    """How much oftener words come in talk than in questions; a question's own ones left out."""
+
+    def __init__(self, found: Sequence[Evidence], labels: Sequence[str]) -> None:
+        self._talk: Counter[str] = Counter()
+        self._asked: Counter[str] = Counter()
+        for evidence, label in zip(found, labels, strict=True):
+            if (counter := self._of(label)) is not None:
+                counter.update(set(evidence.content))
+        self._talks = sum(label == "none" for label in labels)
+        self._asks = sum(label in ("right", "wrong") for label in labels)
+
+    def _of(self, label: str) -> Counter[str] | None:
+        if label == "none":
+            return self._talk
+        return self._asked if label in ("right", "wrong") else None
+
+    def _value(self, talk: int, asked: int) -> float:
+        odds = np.log((talk + 0.3) / (self._talks + 1)) - np.log((asked + 0.3) / (self._asks + 1))
+        return float(np.clip(odds, -3, 3))
+
+    @property
+    def all(self) -> dict[str, float]:
+        """By all questions."""
+        words = sorted({*self._talk, *self._asked})
+        return {word: self._value(self._talk[word], self._asked[word]) for word in words}
+
+    def without(self, evidence: Evidence, label: str) -> dict[str, float]:
+        """By all questions but one, for the words of that one."""
+        talk, asked = label == "none", label in ("right", "wrong")
+        counts = (
+            (word, self._talk[word] - talk, self._asked[word] - asked)
+            for word in set(evidence.content)
+        )
+        return {word: self._value(one, other) for word, one, other in counts if one + other}
+
+
+def least_confidence(sure: Floats, is_right: Any, is_outside: Any) -> float:
+    """The least confidence that answers most of what is right and refuses most of what is outside.
+
+    It has the greatest sum of the two shares; of several, the middle.
+    """
+    if not is_right.any() or not is_outside.any():
+        return 0.5
+    tried = np.round(np.arange(0.05, 0.96, 0.01), 2)
+    sums = np.array([(sure[is_right] >= one).mean() + (sure[is_outside] < one).mean()
+                     for one in tried])  # fmt: skip
+    best = tried[sums >= sums.max() - 0.005]
+    return float(best[len(best) // 2])
+
+
+def area(sure: Floats, is_right: Any) -> float:
+    """The area under the curve of right against wrong: how often a right one is surer; 1 is best.
+
+    A half where all are right, or all are wrong. Ties count half.
+    """
+    right, wrong = np.sort(sure[is_right]), np.sort(sure[~is_right])
+    if not len(right) or not len(wrong):
+        return 0.5
+    below = np.searchsorted(wrong, right, "left") + np.searchsorted(wrong, right, "right")
+    return float(below.sum() / (2 * len(right) * len(wrong)))
+
+
+# --- kept with a run -----------------------------------------------------------------------------
+
+
+def write_silence(run: Path, silence: Silence, weights: str) -> None:
+    """Store it with a run for weights of a fingerprint; raises WriteError."""
+    with writing(run / FILE) as file:
+        json.dump({"format": FORMAT, "weights": weights, **silence.to_json()}, file)
+        file.write("\n")
+
+
+def read_silence(run: Path, model: Model, weights: str) -> Silence | None:
+    """What is stored with a run for weights of a fingerprint, or None where nothing is.
+
+    Nor where it was fitted by another version of the toolkit.
+    Raises RefusalError when the file is damaged.
+    """
+    path = run / FILE
+    try:
+        text = path.read_text("utf-8")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise RefusalError(f"{path}: cannot be read: {error}") from None
+    try:
+        read = json.loads(text)
+        is_other = read["format"] != FORMAT or tuple(read["features"]) != FEATURES
+        if is_other or read["weights"] != weights:
+            return None
+        classifier = Classifier.from_json(read["classifier"])
+        if classifier.classes != CLASSES or len(classifier.mean) != len(FEATURES):
+            raise ValueError("other classes")
+        return Silence(
+            model, Wording.from_json(read["wording"]), classifier,
+            {str(word): float(value) for word, value in read["talk"].items()},
+            float(read["least"]), Fitted(**read["fitted"]),
+        )  # fmt: skip
+    except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
+        raise RefusalError(
+            f"{path}: damaged ({error}); delete it, kopl eval RUN --calibrate writes it again"
+        ) from None

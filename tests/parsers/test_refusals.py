@@ -1,0 +1,249 @@
+"""When a parser says that it does not know, and why."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kb import KnowledgeBase, KoplError
+from kopl.example import BareQuestion, Example, write_examples
+from kopl.text import read
+from kopl_cli import main
+from parsers.evaluation.runs import calibrate_refusals
+from parsers.languages import Prediction
+from parsers.linking import Linker, Mentions
+from parsers.parser import Parser
+from parsers.refusals import KINDS
+from parsers.refusals.classifier import Classifier
+from parsers.refusals.evidence import FEATURES, Evidencer, Tried
+from parsers.refusals.silence import CLASSES, FILE, area, kind_of, least_confidence
+from parsers.refusals.wording import Wording, items_of
+
+OUTSIDE = {
+    "entity": ("Vargonia", "Melbistan", "Quorland", "Uptoria", "Zenthia", "Hobbitania"),
+    "schema": ("favourite pizza", "shoe size", "weather forecast", "mayor", "cheapest hotel"),
+    "none": ("thanks a lot", "hello there", "good night then", "never mind", "ok bye"),
+}
+TALK = ("thanks a lot", "hello there", "good night then", "never mind", "ok bye", "well done")
+
+
+def outside() -> list[BareQuestion]:
+    """Questions without an answer about the small knowledge base."""
+    found = [
+        BareQuestion(f"What is the {item} of {name}?", outside="entity")
+        for name in OUTSIDE["entity"] for item in ("capital", "area")
+    ]  # fmt: skip
+    found += [
+        BareQuestion(f"What is the {item} of {name}?", outside="schema")
+        for item in OUTSIDE["schema"] for name in ("Norway", "Peru")
+    ]  # fmt: skip
+    return found + [BareQuestion(text, outside="none") for text in TALK]
+
+
+@pytest.fixture(scope="module")
+def run(
+    trained: Path, small_examples: list[Example], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A run that was fitted to be silent."""
+    folder = tmp_path_factory.mktemp("silent") / "run"
+    shutil.copytree(trained, folder)
+    for part in ("train", "valid"):
+        write_examples(folder / f"{part}.jsonl", small_examples)
+    parser = Parser.load(folder)
+    calibrate_refusals(folder, parser, small_examples, outside(), 4)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parser(run: Path) -> Parser:
+    return Parser.load(run)
+
+
+def test_what_is_known_is_answered_and_the_rest_refused_with_its_reason(
+    parser: Parser, small_examples: list[Example]
+) -> None:  # fmt: skip
+    asked = [parser.ask(one.question)[0] for one in small_examples]
+    assert sum(one.refused is None for one in asked) > 0.8 * len(asked)
+    kinds = [(one.outside, parser.ask(one.question)[0].refused) for one in outside()]
+    assert sum(refused is not None for _, refused in kinds) > 0.8 * len(kinds)
+    fitting = sum(refused is not None and refused.kind == kind for kind, refused in kinds)
+    assert fitting > 0.7 * len(kinds)
+
+
+def test_a_refusal_says_what_nothing_is_called(parser: Parser) -> None:
+    [answer] = parser.ask("What is the capital of Vargonia?")
+    assert answer.refused is not None and answer.refused.kind == "entity"
+    assert "'Vargonia'" in answer.refused.message and answer.text is None
+    assert answer.refused.to_json()["kind"] in KINDS and answer.answers == ()
+
+
+def test_least_confidence(parser: Parser) -> None:
+    [all_said] = parser.ask("What is the capital of Vargonia?", least_confidence=0)
+    assert all_said.refused is None
+    [nothing_said] = parser.ask("What is the capital of Norway?", least_confidence=1)
+    assert nothing_said.refused is not None
+    [said] = parser.ask("What is the capital of Norway?")
+    assert said.text == "Oslo" and said.confidence == said.sure
+    with pytest.raises(ValueError, match="least_confidence"):
+        parser.ask("What is the capital of Norway?", least_confidence=2)
+
+
+def test_only_what_was_fitted_is_refused(parser: Parser) -> None:
+    question = "What is the capital of Vargonia?"
+    assert parser.ask(question, guided=False)[0].refused is None
+    assert parser.ask(question, constrained=False)[0].refused is None
+
+
+def test_the_command_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    question = "What is the capital of Vargonia?"
+    assert main(["ask", "--run", str(run), question]) == 1
+    out = capsys.readouterr().out
+    assert out.startswith("I do not know: nothing in the knowledge base is called 'Vargonia'")
+    assert main(["ask", "--run", str(run), "--json", question]) == 1
+    refused = json.loads(capsys.readouterr().out)["refused"]
+    assert refused["kind"] == "entity" and "Vargonia" in refused["message"]
+    assert isinstance(refused["near"], list)
+    main(["ask", "--run", str(run), "--json", "--least-confidence", "0", question])
+    assert "refused" not in json.loads(capsys.readouterr().out)
+    with pytest.raises(SystemExit):
+        main(["ask", "--run", str(run), "--least-confidence", "2", question])
+    assert "from 0 to 1" in capsys.readouterr().err
+
+
+def test_a_file_of_questions(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    file = tmp_path / "asked.jsonl"
+    texts = ("What is the capital of Vargonia?", "What is the capital of Norway?")
+    file.write_text("".join(json.dumps({"question": one}) + "\n" for one in texts))
+    assert main(["ask", "--run", str(run), "--questions", str(file), "--json"]) == 0
+    first, second = map(json.loads, capsys.readouterr().out.splitlines())
+    assert first["refused"]["kind"] == "entity" and "refused" not in second
+
+
+def test_a_run_of_before_refuses_nothing(trained: Path) -> None:
+    [answer] = Parser.load(trained).ask("What is the capital of Vargonia?")
+    assert answer.refused is None and answer.sure is None
+
+
+@pytest.fixture
+def kept(run: Path) -> Iterator[Path]:
+    """The file of the run, put back afterwards."""
+    text = (run / FILE).read_text()
+    yield run / FILE
+    (run / FILE).write_text(text)
+
+
+def test_a_damaged_file_is_told_and_one_for_other_weights_passed_over(
+    run: Path, kept: Path
+) -> None:  # fmt: skip
+    read_back = json.loads(kept.read_text())
+    kept.write_text(json.dumps({**read_back, "weights": "others"}))
+    assert Parser.load(run).silence is None
+    kept.write_text(json.dumps({**read_back, "format": 0}))
+    assert Parser.load(run).silence is None
+    for damaged in ("{", json.dumps({**read_back, "classifier": {}})):
+        kept.write_text(damaged)
+        with pytest.raises(KoplError, match="damaged"):
+            Parser.load(run).ask("What is the capital of Norway?")
+
+
+def test_too_few_questions_are_told(
+    run: Path, parser: Parser, small_examples: list[Example]
+) -> None:  # fmt: skip
+    with pytest.raises(KoplError, match="too few"):
+        calibrate_refusals(run, parser, small_examples[:3], outside(), 4)
+
+
+# --- the parts -----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def evidencer(small: KnowledgeBase, small_examples: list[Example]) -> Evidencer:
+    linker = Linker(small)
+    from parsers.actions import Actions
+
+    mentions = Mentions(Actions.of(small).entries, linker)
+    return Evidencer(linker, mentions, Wording.of(small_examples, linker))
+
+
+def tried(program: str, said: tuple[str, ...], log: float = -0.1) -> Tried:
+    tree = read(program)
+    return Tried(Prediction(str(tree), log, tree), said)
+
+
+def test_words_go_with_items(evidencer: Evidencer) -> None:
+    wording = evidencer.wording
+    assert wording.knows("capital") and not wording.knows("pizza") and not wording.knows("norway")
+    assert ("relation", "capital") in dict(wording.telling("capital"))
+    again = Wording.from_json(json.loads(json.dumps(wording.to_json())))
+    assert (
+        again.counts == wording.counts
+        and again.telling("capital")[0][0] == (wording.telling("capital")[0][0])
+    )
+    program = read('QueryName(Relate(Find("Norway"), capital, forward))')
+    assert ("relation", "capital") in items_of(program)
+
+
+def test_evidence_of_names_and_words(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
+    right = evidencer.of("What is the capital of Norway?", [best], best)
+    typo = evidencer.of("What is the captial of Norwey?", [best], best)
+    other = evidencer.of("What is the capital of Vargonia?", [best], best)
+    pizza = evidencer.of("What is the best pizza of Norway?", [best], best)
+    assert right.values["name fit"] == 1 and not right.unknown and not right.unsupported
+    assert 0.8 < typo.values["name fit"] < 1 and typo.values["misspelt"] > 0
+    assert typo.values["least support"] == right.values["least support"]
+    assert other.values["name fit"] < 0.74
+    assert [other.question.words[at] for at in other.unknown] == ["Vargonia"]
+    assert pizza.unsupported == [("relation", "capital")]
+    assert "pizza" in [pizza.question.words[at] for at in pizza.unknown]
+    assert list(right.values) and {*right.values} == {*FEATURES}
+
+
+def test_evidence_of_other_languages(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Peru"), capital, forward))', ("Lima",))
+    german = evidencer.of("Was ist die Hauptstadt von Peru?", [best], best)
+    russian = evidencer.of("Какая столица у Peru?", [best], best)
+    assert german.values["other language"] > 0 and german.values["common share"] < 0.5
+    assert russian.values["other script"] > 0.5
+
+
+def test_two_readings_are_told_apart_from_a_wrong_one() -> None:
+    first = tried('QueryAttr(Find("Norway"), area)', ("1",), -0.7)
+    second = tried('QueryAttr(Find("Peru"), area)', ("2",), -0.8)
+    unlikely = tried('QueryAttr(Find("Peru"), area)', ("2",), -5.0)
+    shares = np.full(len(CLASSES), 0.1)
+    shares[1], shares[3] = 0.4, 0.2
+    assert kind_of(shares, [first, second], first) == "ambiguous"
+    assert kind_of(shares, [first, unlikely], first) == "schema"
+    shares[4] = 0.6
+    assert kind_of(shares, [first, second], first) == "premise"
+
+
+def test_the_classifier() -> None:
+    random = np.random.Generator(np.random.Philox(3))
+    vectors = random.uniform(-1, 1, (400, 2)) * [1, 100]
+    labels = np.where(vectors[:, 0] > 0.3, 2, (vectors[:, 1] > 0).astype(np.int64))
+    found = Classifier.fit(vectors, labels, ("no", "yes", "other"), ridge=1e-4)
+    shares = found.probabilities(vectors)
+    assert np.allclose(shares.sum(1), 1) and (shares.argmax(1) == labels).mean() > 0.9
+    again = Classifier.from_json(json.loads(json.dumps(found.to_json())))
+    assert np.allclose(again.probabilities(vectors), shares, atol=1e-3)
+    with pytest.raises(ValueError, match="shape"):
+        Classifier.from_json({**found.to_json(), "mean": [0.0], "deviation": [1.0]})
+
+
+def test_area_and_least_confidence_by_hand() -> None:
+    sure = np.array([0.9, 0.8, 0.7, 0.2])
+    right = np.array([True, True, False, False])
+    assert area(sure, right) == 1.0
+    assert area(np.array([0.5, 0.5]), np.array([True, False])) == 0.5
+    assert area(np.array([0.9, 0.3, 0.6]), np.array([True, True, False])) == 0.5
+    assert 0.7 < least_confidence(sure, right, ~right) <= 0.8
+    assert least_confidence(sure, np.ones(4, bool), np.zeros(4, bool)) == 0.5
