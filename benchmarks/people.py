@@ -192,6 +192,17 @@ class Outcome:
     kind: str  # right, wrong, empty or refused
     confidence: float
     said: str
+    reason: str = ""  # the kind of the refusal, where the parser says one
+
+    @property
+    def answered(self) -> bool:
+        """Whether something was said."""
+        return not self.reason and self.kind in ("right", "wrong") and not self.is_silent_right
+
+    @property
+    def is_silent_right(self) -> bool:
+        """Whether it is right because nothing was said."""
+        return self.kind == "right" and self.asked.outside is not None
 
 
 def outcomes(run: str, kb: KnowledgeBase, asked: Iterable[Asked], new_kb: bool) -> list[Outcome]:
@@ -209,6 +220,10 @@ def _outcome(parser: Any, one: Asked) -> Outcome:
         answer, said = None, str(error)
     else:
         said = "" if answer is None else str(answer.prediction.text)
+    if answer is not None and (refused := answer.refused) is not None:
+        kind = "right" if one.outside else "refused"
+        said = f"{refused.kind}: {refused.message} ({'; '.join(refused.near)}) not: {said}"
+        return Outcome(one, kind, answer.confidence, said, refused.kind)
     # A "no" about names that the question does not have is not said.
     if answer is None or answer.result is None or answer.unnamed:
         return Outcome(one, "right" if one.outside else "refused", 0.0, said)
@@ -235,14 +250,35 @@ def table(found: list[Outcome]) -> Iterator[str]:
         share = 100 * kinds["right"] / len(part) if part else 0.0
         counts = "".join(f"{kinds[kind]:>9}" for kind in KINDS)
         yield f"{name:<14}{len(part):>6}{counts}{share:>9.1f}"
-    sure = [one for one in found if one.kind != "refused" and one.confidence >= SURE]
-    said = [one for one in sure if not (one.asked.outside and one.kind == "right")]
-    faults = [one for one in said if one.kind != "right"]
-    share = 100 * len(faults) / len(said) if said else 0.0
+    yield from of_silence(inside, outside)
+    sure = [one for one in found if one.answered and one.confidence >= SURE]
+    faults = [one for one in sure if one.kind != "right"]
     yield (
-        f"of {len(said)} answers at a confidence of {SURE:.0%} or more, {len(faults)}"
-        f" ({share:.0f} %) are wrong or empty"
+        f"of {len(sure)} answers at a confidence of {SURE:.0%} or more, {len(faults)}"
+        f" ({_percent(faults, sure)}) are wrong or empty;"
+        f" {_percent([one for one in sure if not one.asked.outside], inside)} of the answerable"
+        " are there"
     )
+
+
+def of_silence(inside: list[Outcome], outside: list[Outcome]) -> Iterator[str]:
+    """Lines of what is answered, and of what is refused for which reason."""
+    answered = [one for one in inside if one.answered]
+    share = _percent(answered, inside)
+    yield f"answered: {len(answered)} of {len(inside)} answerable ones ({share})"
+    refused = [one for one in outside if not one.answered]
+    fitting = [one for one in refused if one.reason == one.asked.outside]
+    kinds = Counter(one.asked.outside for one in outside)
+    of_kind = Counter(one.asked.outside for one in fitting)
+    by_kind = ", ".join(f"{kind} {of_kind[kind]} of {kinds[kind]}" for kind in OUTSIDE)
+    yield (
+        f"refused: {len(refused)} of {len(outside)} outside ones ({_percent(refused, outside)}),"
+        f" {len(fitting)} with the right reason ({_percent(fitting, outside)}): {by_kind}"
+    )
+
+
+def _percent(part: list[Outcome], whole: list[Outcome]) -> str:
+    return f"{100 * len(part) / len(whole):.0f} %" if whole else "0 %"
 
 
 def main() -> int:
@@ -277,7 +313,7 @@ def main() -> int:
     print("\n".join(table(found)))
     if arguments.failures:
         for one in found:
-            if one.kind != "right":
+            if one.kind != "right" or one.reason not in ("", one.asked.outside):
                 print(f"{one.kind:<8}{one.confidence:>5.0%}  {one.asked.question}\n    {one.said}")
     return 0
 
