@@ -130,11 +130,14 @@ class RnnSettings(CheckedSettings):
 
 @dataclass(frozen=True)
 class Seq2SeqSettings(CheckedSettings):
-    """An encoder-decoder of transformers.
+    """A language model of transformers: an encoder-decoder, or a decoder alone.
 
-    ``name`` is one of the hub or a local folder; "" builds a small BART and its tokenizer from the
-    training examples, of the sizes that follow. ``pretrained: false`` takes the form of ``name``
-    without its weights. ``longest`` bounds the tokens of questions and of what is written.
+    ``name`` is one of the hub, a local folder, a GGUF file, or an installed package that carries
+    one of these; "" builds a small BART and its tokenizer from the training examples, of the sizes
+    that follow. ``pretrained: false`` takes the form of ``name`` without its weights. ``longest``
+    bounds the tokens of questions and of what is written. ``lora`` is the rank of adapters that
+    train while the weights stay as they are, and are not stored with the run (0: all weights
+    train); ``dropout`` is that of the adapters, then.
     """
 
     name: str = "facebook/bart-base"
@@ -145,6 +148,7 @@ class Seq2SeqSettings(CheckedSettings):
     heads: Count = 4
     dropout: Share = 0.1
     longest: Annotated[Int, Field(ge=8)] = 512
+    lora: Annotated[Int, Field(ge=0)] = 0
 
     def __post_init__(self) -> None:
         if self.hidden % self.heads:

@@ -5,13 +5,8 @@ Its weights are not stored with a run: they come from the same place again.
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,15 +14,19 @@ import numpy.typing as npt
 import torch
 
 from kopl_base.packages import install
-from parsers.models.seq2seq.loading import ModelError, library, reachable
+from parsers.models.seq2seq.loading import (
+    ModelError,
+    library,
+    mark_of,
+    reachable,
+    where_is,
+)
 from parsers.tokens import Question
 
 Vectors = npt.NDArray[np.float16]  # L × P, for the L tokens of a question
 PART = 64
 # Words behind this one have no vectors (a text of many more is hardly a question).
 LONGEST = 256
-# Numbers at each end of a weight that tell encoders apart.
-EDGE = 4096
 
 
 class PretrainedEncoder:
@@ -100,22 +99,6 @@ def _by_word(
     return found
 
 
-def where_is(name: str) -> str:
-    """The folder of an encoder: itself, or where the installed package of that name has it.
-
-    Any other name is taken for one of the hub.
-    """
-    if Path(name).is_dir():
-        return name
-    module = name.replace("-", "_")
-    if os.sep not in name and module.isidentifier() and (spec := find_spec(module)) is not None:
-        for folder in map(Path, spec.submodule_search_locations or ()):
-            for config in sorted(folder.glob("**/config.json")):
-                if (config.parent / "tokenizer.json").exists():
-                    return str(config.parent)
-    return name
-
-
 @lru_cache(maxsize=2)
 def load_encoder(name: str, device: str = "cpu") -> PretrainedEncoder:
     """The encoder of that name; raises ModelError that says how to get it."""
@@ -135,16 +118,5 @@ def load_encoder(name: str, device: str = "cpu") -> PretrainedEncoder:
             " give a folder of transformers' files, or leave pointer.pretrained empty"
         ) from None
     model = model.float()
-    mark = _mark(tokenizer, model, set(told["missing_keys"]))
+    mark = mark_of(tokenizer, model, set(told["missing_keys"]))
     return PretrainedEncoder(tokenizer, model, torch.device(device), mark)
-
-
-def _mark(tokenizer: Any, model: Any, drawn: set[str]) -> str:
-    """A digest of the pieces and of both ends of every weight, but for those ``drawn`` anew."""
-    digest = hashlib.sha256(json.dumps(sorted(tokenizer.get_vocab().items())).encode())
-    for name, weight in sorted(model.named_parameters()):
-        if name not in drawn:
-            flat = weight.detach().flatten()
-            digest.update(f"{name} {tuple(weight.shape)}".encode())
-            digest.update(flat[:EDGE].numpy().tobytes() + flat[-EDGE:].numpy().tobytes())
-    return digest.hexdigest()

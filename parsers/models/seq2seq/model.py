@@ -1,4 +1,4 @@
-"""BART and any other encoder-decoder of transformers, writing programs or queries as texts."""
+"""BART, SmolLM2 and other language models of transformers, writing programs or queries as texts."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from kb import KnowledgeBase
 from kopl.errors import ParseError
 from kopl.example import Example
 from kopl_base.training.memory import fitting
-from kopl_base.training.optimizer import Batch, Scores
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
 from parsers.languages import NotWritableError, OutputLanguage, Prediction, language_of
-from parsers.models.base import IGNORED, Item, Model, check_numbers, summed_loss
+from parsers.models.base import IGNORED, Item, Model, check_numbers
 from parsers.models.decoding_constraints import text_constraint
 from parsers.models.seq2seq import loading
+from parsers.models.seq2seq.forms import Form, Seq2SeqBatch, Seq2SeqNetwork
 from parsers.models.seq2seq.tokens import Tokens, tokenizer_of, with_tokens
 from parsers.settings import Settings
 
@@ -47,34 +47,6 @@ class Seq2SeqItem(Item):
     target: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Seq2SeqBatch(Batch):
-    """B questions of at most L tokens, B texts of at most T."""
-
-    questions: Tensor  # B × L
-    inside: Tensor  # B × L, 1 for tokens, 0 behind the end
-    targets: Tensor  # B × T, IGNORED behind the end
-
-
-class Seq2SeqNetwork(nn.Module):
-    """A model of transformers that gives the sum of the losses."""
-
-    def __init__(self, inner: Any) -> None:
-        super().__init__()
-        self.inner = inner
-
-    def forward(self, batch: Seq2SeqBatch) -> Scores:
-        """The loss of all tokens, and which texts are all right."""
-        return summed_loss(self.scores(batch), batch.targets)
-
-    def scores(self, batch: Seq2SeqBatch) -> Tensor:
-        """The scores of every token at every place (B × T × V)."""
-        found: Tensor = self.inner(
-            input_ids=batch.questions, attention_mask=batch.inside, labels=batch.targets
-        ).logits
-        return found
-
-
 class Seq2SeqModel(Model):
     """An encoder-decoder with its tokenizer."""
 
@@ -83,20 +55,14 @@ class Seq2SeqModel(Model):
 
     def __init__(
         self, settings: Settings, kb: KnowledgeBase, tokenizer: Any, inner: Any,
-        new: Iterable[str] = (),
+        new: Iterable[str] = (), mark: str = "",
     ) -> None:  # fmt: skip
         super().__init__(settings, kb)
+        self._mark = mark
         self.tokens = Tokens(tokenizer)
-        self.network = Seq2SeqNetwork(inner)
+        self.form = Form.of(self.tokens, inner, self.language)
+        self.network = self.form.network(inner)
         self._new = frozenset(f"inner.{name}" for name in new)
-        config = inner.config
-        start = config.decoder_start_token_id
-        self._before = [self.tokens.end if start is None else int(start), *self.tokens.first]
-        # None of the defaults that a model brings for summaries, such as no repeated trigrams.
-        inner.generation_config = loading.library().GenerationConfig(
-            eos_token_id=self.tokens.end, pad_token_id=self.tokens.padding,
-            decoder_start_token_id=self._before[0], bos_token_id=config.bos_token_id,
-        )  # fmt: skip
 
     # --- making, saving ----------------------------------------------------------------------
 
@@ -104,6 +70,8 @@ class Seq2SeqModel(Model):
     def check(cls, settings: Settings) -> None:
         """Raise ModelError or SettingsError where the package or a fitting model is missing."""
         loading.library()
+        if settings.seq2seq.lora:
+            loading.check_adapters(settings.seq2seq)
         if settings.seq2seq.name and not settings.start_from:
             loading.pretrained(settings.seq2seq)
 
@@ -113,36 +81,51 @@ class Seq2SeqModel(Model):
     ) -> Seq2SeqModel:
         """A pretrained model with the marks as new tokens; or a small one of the examples."""
         loading.library()
+        chosen = settings.seq2seq
         language = language_of(settings, kb)
         texts = _golds(examples, language)
+        mark = ""
+        new: set[str] = set()
         if settings.start_from:
             tokenizer, inner = loading.saved(Path(settings.start_from) / FOLDER)
-            loading.check_longest(settings.seq2seq.longest, inner.config, settings.start_from)
-            new: set[str] = set()
-        elif settings.seq2seq.name:
-            tokenizer, inner, new = loading.pretrained(settings.seq2seq)
+            loading.check_longest(chosen.longest, inner.config, settings.start_from)
+            if chosen.lora:
+                mark, inner = _base(settings)
+        elif chosen.name:
+            tokenizer, inner, new = loading.pretrained(chosen)
+            mark = loading.mark_of(tokenizer, inner, new) if chosen.lora else ""
         else:
             written = [*(example.question for example in examples), *texts]
-            tokenizer = tokenizer_of(written, settings.seq2seq.vocabulary)
+            tokenizer = tokenizer_of(written, chosen.vocabulary)
         with_tokens(tokenizer, language.marks, texts)
-        if not settings.seq2seq.name and not settings.start_from:
-            inner = loading.small(settings.seq2seq, tokenizer)
+        if not chosen.name and not settings.start_from:
+            inner = loading.small(chosen, tokenizer)
             new = {name for name, _ in inner.named_parameters()}
-        if len(tokenizer) > inner.get_input_embeddings().num_embeddings:
-            inner.resize_token_embeddings(len(tokenizer), mean_resizing=False)
-        return cls(settings, kb, tokenizer, inner, new)
+        return cls(settings, kb, tokenizer, _fitted(inner, settings, tokenizer), new, mark)
 
     @classmethod
     def restore(
         cls, settings: Settings, kb: KnowledgeBase, state: Mapping[str, Any], folder: Path
     ) -> Seq2SeqModel:
-        """The model in a run's folder."""
+        """The model in a run's folder; with adapters, its weights come from where they came from.
+
+        Raises ModelError where those are others now.
+        """
         tokenizer, inner = loading.saved(folder / FOLDER)
-        return cls(settings, kb, tokenizer, inner, state["new"])
+        mark = ""
+        if settings.seq2seq.lora:
+            mark, inner = _base(settings)
+            if mark != state["base"]:
+                raise loading.ModelError(
+                    f"the weights of {settings.seq2seq.name} (seq2seq.name) are others now than"
+                    " those that its adapters were trained beside; put these back, or train again"
+                )
+        return cls(settings, kb, tokenizer, _fitted(inner, settings, tokenizer), state["new"], mark)
 
     def state(self) -> dict[str, Any]:
-        """Which parameters the pretrained weights did not bring."""
-        return {"new": sorted(name.removeprefix("inner.") for name in self._new)}
+        """Which parameters the pretrained weights did not bring; with adapters, which they are."""
+        base = {"base": self._mark} if self._mark else {}
+        return {"new": sorted(name.removeprefix("inner.") for name in self._new), **base}
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer and the model's form, so that no hub is needed any more."""
@@ -171,7 +154,9 @@ class Seq2SeqModel(Model):
         found = []
         for new, rate in rates.items():
             parameters = [
-                p for name, p in self.network.named_parameters() if (name in self._new) == new
+                p
+                for name, p in self.network.named_parameters()
+                if p.requires_grad and (name in self._new) == new
             ]
             if parameters:
                 found.append({"params": parameters, "lr": rate or training.learning_rate})
@@ -194,8 +179,8 @@ class Seq2SeqModel(Model):
                 written.append((example, self.language.gold(example)))
             except NotWritableError as error:
                 left.append((example, str(error)))
-        questions = self.tokens.numbers([example.question for example, _ in written])
-        targets = self.tokens.numbers([text for _, text in written])
+        questions = self.form.questions([example.question for example, _ in written])
+        targets = self.form.texts([text for _, text in written])
         for (example, text), question, target in zip(written, questions, targets, strict=True):
             if len(question) > longest or len(target) > longest:
                 left.append((example, f"it has more than {longest} tokens (seq2seq.longest)"))
@@ -214,8 +199,7 @@ class Seq2SeqModel(Model):
 
     def collate(self, items: Sequence[Seq2SeqItem]) -> Seq2SeqBatch:
         """The tensors of some examples."""
-        questions = self._padded([item.question for item in items], self.tokens.padding)
-        inside = self._padded([(1,) * len(item.question) for item in items], 0)
+        questions, inside = self._questions([item.question for item in items])
         targets = self._padded([item.target for item in items], IGNORED)
         return Seq2SeqBatch(sum(len(item.target) for item in items), questions, inside, targets)
 
@@ -230,13 +214,9 @@ class Seq2SeqModel(Model):
     ) -> list[list[Prediction]]:
         """Texts from the search of transformers, with the probability that the model gives them."""
         longest = self.settings.seq2seq.longest
-        # A question that is too long is cut, but keeps its end mark.
-        numbers = [
-            row if len(row) <= longest else [*row[: longest - 1], self.tokens.end]
-            for row in self.tokens.numbers(questions)
-        ]
+        numbers = [self.form.cut(row, longest) for row in self.form.questions(questions)]
         found = self._generated(numbers, beams, constrained)
-        texts = [self.tokens.text(row[len(self._before) :]) for row in found]
+        texts = [self.tokens.text(row[len(self.form.first) :]) for row in found]
         logarithms = self._log_probabilities(numbers, found, beams)
         result = []
         for at in range(len(questions)):
@@ -263,24 +243,16 @@ class Seq2SeqModel(Model):
         self, questions: list[list[int]], beams: int, constrained: bool
     ) -> list[list[int]]:
         """The tokens of ``beams`` texts for each question, with those that stand before."""
-        before = torch.tensor([self._before] * len(questions), device=self.device)
+        read, inside = self._questions(questions)
         processors: list[Any] = [_checked]
         if constrained and self._constraint is not None:
-            processors.append(logits_processor(self._constraint, begin=len(self._before)))
-        config = loading.library().GenerationConfig(
-            num_beams=beams, num_return_sequences=beams, do_sample=False, length_penalty=0.0,
-            max_new_tokens=self.settings.seq2seq.longest - len(self._before),
-            early_stopping=False,
-            eos_token_id=self.tokens.end, pad_token_id=self.tokens.padding,
-            decoder_start_token_id=self._before[0],
+            begin = self.form.before(read.shape[1])
+            processors.append(logits_processor(self._constraint, begin=begin))
+        return self.form.search(
+            self.network.inner, read.to(self.device), inside.to(self.device), beams=beams,
+            longest=self.settings.seq2seq.longest - 1 - len(self.form.first),
+            processors=processors,
         )  # fmt: skip
-        found = self.network.inner.generate(
-            input_ids=self._padded(questions, self.tokens.padding).to(self.device),
-            attention_mask=self._padded([[1] * len(row) for row in questions], 0).to(self.device),
-            decoder_input_ids=before, generation_config=config, logits_processor=processors,
-        )  # fmt: skip
-        rows: list[list[int]] = found.tolist()
-        return [_until(row, self.tokens.end, len(self._before)) for row in rows]
 
     def _log_probabilities(
         self, questions: list[list[int]], found: list[list[int]], beams: int
@@ -295,41 +267,54 @@ class Seq2SeqModel(Model):
         logs: list[float] = []
         for begin in range(0, len(found), size):
             rows = range(begin, min(begin + size, len(found)))
-            batch = Seq2SeqBatch(
-                0, self._padded([questions[row // beams] for row in rows], self.tokens.padding),
-                self._padded([[1] * len(questions[row // beams]) for row in rows], 0),
-                self._padded([found[row][1:] for row in rows], IGNORED),
-            ).to(self.device)  # fmt: skip
+            read, inside = self._questions([questions[row // beams] for row in rows])
+            targets = self._padded([found[row] for row in rows], IGNORED)
+            batch = Seq2SeqBatch(0, read, inside, targets).to(self.device)
             scores = self.network.scores(batch).float()
             chosen = scores.gather(-1, batch.targets.clamp(min=0).unsqueeze(-1)).squeeze(-1)
             places = chosen - scores.logsumexp(-1)
             counted = batch.targets != IGNORED
-            counted[:, : len(self.tokens.first)] = False  # they are always there
+            counted[:, : len(self.form.first)] = False  # they are always there
             logs += (places * counted).sum(-1).tolist()
         return logs
 
-    def _padded(self, rows: Sequence[Sequence[int]], value: int) -> Tensor:
+    def _questions(self, rows: Sequence[Sequence[int]]) -> tuple[Tensor, Tensor]:
+        """Questions, filled up on the side that the form wants, and which are tokens."""
+        left = self.form.left
+        read = self._padded(rows, self.tokens.padding, left=left)
+        return read, self._padded([(1,) * len(row) for row in rows], 0, left=left)
+
+    def _padded(self, rows: Sequence[Sequence[int]], value: int, *, left: bool = False) -> Tensor:
         """The rows as a tensor, filled up to a multiple of `MULTIPLE`, but not above ``longest``.
 
         A model may have positions for no more; no row is longer.
         """
         length = -(-max(map(len, rows)) // MULTIPLE) * MULTIPLE
         length = min(length, self.settings.seq2seq.longest)
-        return torch.tensor([[*row, *[value] * (length - len(row))] for row in rows])
+        filled = ((row, [value] * (length - len(row))) for row in rows)
+        return torch.tensor([[*fill, *row] if left else [*row, *fill] for row, fill in filled])
+
+
+def _base(settings: Settings) -> tuple[str, Any]:
+    """The weights that adapters train beside: their mark, and the model."""
+    tokenizer, inner, new = loading.pretrained(settings.seq2seq)
+    return loading.mark_of(tokenizer, inner, new), inner
+
+
+def _fitted(inner: Any, settings: Settings, tokenizer: Any) -> Any:
+    """A model with rows for all tokens, and with adapters where they are wanted."""
+    known = inner.get_input_embeddings().num_embeddings
+    if len(tokenizer) > known:
+        inner.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    if not settings.seq2seq.lora:
+        return inner
+    return loading.with_adapters(inner, settings.seq2seq, range(known, len(tokenizer)))
 
 
 def _checked(tokens: Tensor, scores: Tensor) -> Tensor:
     """The scores of the next token as they are; raises NotFiniteError where they are no numbers."""
     check_numbers(scores.amax(-1).tolist())
     return scores
-
-
-def _until(row: list[int], end: int, begin: int) -> list[int]:
-    """A row up to its end, which is kept; the first ``begin`` tokens may hold an end, too."""
-    for at in range(begin, len(row)):
-        if row[at] == end:
-            return row[: at + 1]
-    return row
 
 
 def _golds(examples: Sequence[Example], language: OutputLanguage) -> list[str]:
@@ -354,7 +339,9 @@ def search_bytes(config: Any, read: int, written: int, beams: int) -> int:
     heads, size = _first(config, "decoder_attention_heads", "num_heads"), _first(config, "d_kv")
     keys = heads * size if heads and size else width
     copies = 2 if beams > 1 else 1
-    attended = 2 * layers * keys * (copies * written + read)
+    # A decoder alone has what it read among its own.
+    read_copies = 1 if config.is_encoder_decoder else copies
+    attended = 2 * layers * keys * (copies * written + read_copies * read)
     return FLOAT * (attended + INNER * width * read + TABLES * int(config.vocab_size))
 
 

@@ -31,12 +31,12 @@ class Tokens:
             self.end if tokenizer.pad_token_id is None else int(tokenizer.pad_token_id)
         )
 
-    def numbers(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of texts, with the special ones before and behind."""
+    def plain(self, texts: Sequence[str]) -> list[list[int]]:
+        """The tokens of texts, without the special ones before and behind."""
         if not texts:
             return []
         found: list[list[int]] = self.tokenizer(list(texts), add_special_tokens=False).input_ids
-        return [[*self.first, *numbers, self.end] for numbers in found]
+        return found
 
     def text(self, numbers: Sequence[int]) -> str:
         """The text that tokens spell up to the end; special tokens spell nothing."""
