@@ -75,7 +75,8 @@ class Options:
     ``noise`` is the share of questions that are typed in haste (`generation.noise`).
     ``canonical`` words every question in the paper's single form. ``clauses=False`` keeps questions
     with clauses that change nothing. ``sparql``: whether queries are written. ``verify`` is the
-    share of the queries that are run on an engine and compared.
+    share of the queries that are run on an engine and compared. Raises ValueError for a share that
+    is none.
     """
 
     profile: str = "kqapro"
@@ -90,6 +91,12 @@ class Options:
     clauses: bool = True
     sparql: bool = True
     verify: float = 0.01
+
+    def __post_init__(self) -> None:
+        shares = {"zero": self.zero, "noise": self.noise, "verify": self.verify}
+        for name, share in {**shares, "short": self.short or 0.0}.items():
+            if not 0 <= share <= 1:
+                raise ValueError(f"{name}={share}: a share from 0 to 1 was expected")
 
 
 @dataclass(frozen=True)

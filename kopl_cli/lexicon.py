@@ -118,4 +118,11 @@ def _suggest(arguments: argparse.Namespace) -> int:
     print(f"kopl: {report}", file=sys.stderr)
     print(f"kopl: {output} written; look at each todo, then: kopl lexicon check"
           f" {arguments.kb} {output}", file=sys.stderr)  # fmt: skip
+    if report.names and not report.kept and not report.reasons:
+        print(
+            "kopl: no reply held a wording that can be read; ask another model, one that follows"
+            " instructions",
+            file=sys.stderr,
+        )
+        return 1
     return 1 if report.silent else 0

@@ -174,3 +174,9 @@ def test_a_knowledge_base_with_one_answer_has_questions() -> None:
     options = Options(sparql=False, shares=(("QualifierLiteral", 100.0),))
     made = list(islice(Maker(builder.build(), options=options).block(1, 0), 25))
     assert len(made) == 25 and {example.answer for example in made} == {"2020"}
+
+
+@pytest.mark.parametrize("share", ["zero", "noise", "verify", "short"])
+def test_a_share_is_from_none_to_all(share: str) -> None:
+    with pytest.raises(ValueError, match=f"{share}=5: a share from 0 to 1"):
+        Options(**{share: 5})  # type: ignore[arg-type]

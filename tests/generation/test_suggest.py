@@ -287,3 +287,13 @@ def test_an_endpoint_that_is_not_there(
                  "http://127.0.0.1:9/v1", "--model", "m", "--retries", "0"]) == 2  # fmt: skip
     assert "http://127.0.0.1:9/v1/chat/completions: cannot be reached" in capsys.readouterr().err
     assert not list(tmp_path.glob("words*"))
+
+
+def test_a_model_that_answers_nonsense_is_told(
+    lands_file: str, tmp_path: Path, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.play = lambda body, _: chat("Certainly! As you wish.")
+    out = tmp_path / "words.yaml"
+    begin = ["lexicon", "suggest", lands_file, "-o", str(out)]
+    assert main([*begin, "--endpoint", server.url, "--model", "m"]) == 1
+    assert "no reply held a wording that can be read" in capsys.readouterr().err
