@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError
-from kopl_base.packages import needs
-from kopl_cli.common import positive
+from kopl_cli.common import positive, torch_is_needed
+from kopl_cli.last_run import check_run, last_run
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
+    from parsers.conversation import Conversation, Turn
     from parsers.parser import Answer, Parser
-
-# What modules of this package import at their top.
-_TRAIN_PACKAGES = ("torch", "safetensors", "pydantic")
 
 # How many strings of an answer a person is shown.
 MOST = 20
@@ -27,7 +24,10 @@ MOST = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    parser.add_argument("--run", required=True, dest="folder", help="the folder of a trained run")
+    parser.add_argument(
+        "--run", dest="folder", metavar="RUN",
+        help="the folder of a trained run (default: the newest one in runs/)",
+    )  # fmt: skip
     parser.add_argument("--kb", metavar="KB", help="where its knowledge base is now, if it moved")
     parser.add_argument(
         "--new-kb", action="store_true",
@@ -54,13 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " was calibrated)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
-    asked = parser.add_mutually_exclusive_group(required=True)
+    asked = parser.add_mutually_exclusive_group()
     asked.add_argument(
         "--questions", metavar="FILE",
         help="ask every question of a file (JSON lines with 'question', or one JSON list), with"
         " --json: one object for each, in their order",
     )  # fmt: skip
-    asked.add_argument("question", metavar="QUESTION", nargs="?")
+    asked.add_argument(
+        "question", metavar="QUESTION", nargs="?",
+        help="without one: a conversation on a terminal, else every line of standard input",
+    )  # fmt: skip
 
 
 def _probability(text: str) -> float:
@@ -72,6 +75,10 @@ def _probability(text: str) -> float:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command: 0 when the first program has an answer, or several."""
+    if arguments.folder is None:
+        arguments.folder = str(last_run())
+    if arguments.question is None and arguments.questions is None:
+        return _converse(arguments)
     with torch_is_needed():
         from parsers.parser import Parser
     parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
@@ -86,26 +93,135 @@ def run(arguments: argparse.Namespace) -> int:
         if number:
             print()
         _print(answer, arguments.trace)
-    if answers and not arguments.json and answers[0].program and not answers[0].refused:
-        from parsers.linking import unsaid
-
-        for name in unsaid(answers[0].program, arguments.question, parser.kb):
-            print(
-                f"kopl: the question does not say {name!r}; it may be what is meant, or only the"
-                " nearest name that there is",
-                file=sys.stderr,
-            )
-    if answers and not arguments.json and (note := _note(answers[0], arguments)):
-        print(f"kopl: the confidence is {note}", file=sys.stderr)
+    if answers and not arguments.json:
+        for note in _doubts(answers[0], arguments.question, parser.kb):
+            print(f"kopl: {note}", file=sys.stderr)
+        if note := _note(answers[0], arguments):
+            print(f"kopl: the confidence is {note}", file=sys.stderr)
     return 0 if answers and answers[0].answers else 1
 
 
+def _doubts(answer: Answer, question: str, kb: KnowledgeBase) -> list[str]:
+    """What must be known of the names in an answer's program."""
+    from parsers.linking import unsaid
+
+    if answer.program is None or answer.refused is not None:
+        return []
+    return [
+        f"the question does not say {name!r}; it may be what is meant, or only the nearest name"
+        " that there is"
+        for name in unsaid(answer.program, question, kb)
+    ]
+
+
 def _asked(parser: Parser, question: str, arguments: argparse.Namespace) -> list[Answer]:
-    return parser.ask(
-        question, top=arguments.top, trace=arguments.trace, guided=arguments.guided,
-        beams=arguments.beams, constrained=not arguments.unconstrained,
-        least_confidence=arguments.least_confidence,
-    )  # fmt: skip
+    return parser.ask(question, trace=arguments.trace, **_options(arguments))
+
+
+def _options(arguments: argparse.Namespace) -> dict[str, Any]:
+    return {
+        "top": arguments.top, "guided": arguments.guided, "beams": arguments.beams,
+        "constrained": not arguments.unconstrained,
+        "least_confidence": arguments.least_confidence,
+    }  # fmt: skip
+
+
+# --- a conversation -------------------------------------------------------------------------------
+
+
+def _converse(arguments: argparse.Namespace) -> int:
+    """Converse on a terminal, or answer the lines of a pipe."""
+    from kopl_cli.conversation import Dialogue
+
+    check_run(Path(arguments.folder))
+    on_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    told: set[str] = set()  # what need not be said twice
+
+    def ask(talk: Conversation, said: str, trace: bool) -> Turn:
+        return talk.ask(said, trace=trace or arguments.trace, **_options(arguments))
+
+    def show(turn: Turn, talk: Conversation) -> None:
+        _show(turn, talk.kb, arguments, on_terminal)
+        note = _note(turn.answers[0], arguments) if turn.answers else ""
+        if on_terminal and not arguments.json and note and note not in told:
+            told.add(note)
+            print(f"(The confidence is {note}.)")
+
+    def fail(said: str, error: KoplError) -> None:
+        if on_terminal:
+            print(f"kopl: {error}", file=sys.stderr)
+        else:
+            _print_unread({"question": said}, error, arguments)
+
+    dialogue = Dialogue(lambda kb: _steps(arguments, kb), ask, show, _explain, fail)
+    if on_terminal:
+        return dialogue.on_terminal(f"{arguments.folder}; :help says what can be typed")
+    return dialogue.from_pipe()
+
+
+def _steps(arguments: argparse.Namespace, kb: str | None) -> Iterator[Conversation | None]:
+    """Make a conversation step by step, the last of which only makes the first answer quick."""
+    with torch_is_needed():
+        from parsers.conversation import Conversation
+        from parsers.parser import Parser
+    yield None
+    is_new = arguments.new_kb or kb is not None
+    talk = Conversation(Parser.load(arguments.folder, kb or arguments.kb, new_kb=is_new))
+    yield talk
+    talk.prepare()
+    yield talk
+
+
+def _show(turn: Turn, kb: KnowledgeBase, arguments: argparse.Namespace, on_terminal: bool) -> None:
+    if arguments.json:
+        found = [_json(answer, turn.question, kb) for answer in turn.answers]
+        line: dict[str, Any] = {"question": turn.said}
+        line |= {"read_as": turn.read_as} if turn.read_as is not None else {}
+        line |= {**found[0]} | ({"more": found[1:]} if len(found) > 1 else {})
+        print(json.dumps(line, ensure_ascii=False))
+        return
+    if not on_terminal:
+        print(f"question: {turn.said}")
+    if turn.read_as is not None:
+        print(f"read as: {turn.read_as}")
+    for answer in turn.answers:
+        is_whole = not on_terminal or arguments.top > 1
+        _print(answer, arguments.trace, with_program=is_whole)
+    if not on_terminal:
+        print()
+        return
+    for note in _doubts(turn.answers[0], turn.question, kb) if turn.answers else ():
+        print(f"({note[0].upper()}{note[1:]}.)")
+
+
+# Of what else a question may be read as, so many programs are shown.
+_OTHERS = 3
+
+
+def _explain(turn: Turn, talk: Conversation) -> None:
+    """How a question was read, and how else it may be."""
+    how = {
+        "itself": "by itself",
+        "program": "by the last question's program, with something else in it",
+        "words": "by the parser, with words that the last questions give",
+    }
+    print(f"question: {turn.question}")
+    print(f"read: {how[turn.how]}")
+    for answer in turn.answers[:1]:
+        _print(answer, False)
+        for note in _doubts(answer, turn.question, talk.kb):
+            print(f"doubt: {note}")
+    try:
+        found = talk.parser.ask(turn.question, top=_OTHERS + 1, guided=False)
+    except KoplError:  # a program stands for a question that could not be put into words
+        return
+    others = [one for one in found if one.program not in (None, turn.program)]
+    for answer in others[:_OTHERS]:
+        said = answer.error or _said(answer)
+        print(f"or: {answer.prediction.text}  ({answer.confidence:.1%} confident)\n    {said}")
+
+
+# --- a file of questions --------------------------------------------------------------------------
 
 
 def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
@@ -114,7 +230,6 @@ def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
     What one question goes wrong with stands in its own line, and the next is asked.
     """
     from kopl_base.progress import Progress
-    from kopl_cli.run import error_json
 
     asked = list(_questions(arguments.questions))
     unread = 0
@@ -126,11 +241,8 @@ def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
                 answers = _asked(parser, question, arguments)
             except KoplError as error:
                 unread += 1
-                if arguments.json:
-                    line = {**named, **error_json(error)}
-                    print(json.dumps(line, ensure_ascii=False), flush=True)
-                else:
-                    print(f"question: {question}\nanswer: none: {error}\n", flush=shown)
+                _print_unread(named, error, arguments)
+                sys.stdout.flush()
                 bar.advance(1)
                 continue
             if arguments.json:
@@ -146,6 +258,16 @@ def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
     if unread:
         print(f"kopl: {unread} of {len(asked)} questions could not be read", file=sys.stderr)
     return 1 if unread else 0
+
+
+def _print_unread(named: dict[str, str], error: KoplError, arguments: argparse.Namespace) -> None:
+    """Say of one of many questions why it cannot be read."""
+    from kopl_cli.run import error_json
+
+    if arguments.json:
+        print(json.dumps({**named, **error_json(error)}, ensure_ascii=False))
+    else:
+        print(f"question: {named['question']}\nanswer: none: {error}\n")
 
 
 def _questions(path: str) -> Iterator[tuple[str | None, str]]:
@@ -164,20 +286,6 @@ def _questions(path: str) -> Iterator[tuple[str | None, str]]:
             )  # fmt: skip
         id = item.get("id") if isinstance(item, dict) else None
         yield (None if id is None else str(id)), question
-
-
-@contextmanager
-def torch_is_needed() -> Iterator[None]:
-    """Around imports of modules that use torch; raises KoplError that says what to install."""
-    # Threads that wait should soon sleep: spinning makes a busy machine many times slower. It must
-    # be said before torch is loaded.
-    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
-    try:
-        yield
-    except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _TRAIN_PACKAGES:
-            raise
-        raise KoplError(needs("parsers", error.name or "torch", extra="train")) from None
 
 
 def _note(answer: Answer, arguments: argparse.Namespace) -> str:
@@ -243,7 +351,7 @@ def _said(answer: Answer) -> str:
     return f"answer: {shown}" if len(answer.answers) == 1 else f"answers: {shown}"
 
 
-def _print(answer: Answer, trace: bool) -> None:
+def _print(answer: Answer, trace: bool, *, with_program: bool = True) -> None:
     from kopl.answer_forms import Is
     from kopl_cli.run import print_trace
 
@@ -254,15 +362,17 @@ def _print(answer: Answer, trace: bool) -> None:
         print(f"I do not know: {answer.refused.message}  ({confidence})")
         if answer.refused.near:
             print(f"nearest: {'; '.join(answer.refused.near)}")
-        print(f"refused program: {written}")
+        if with_program:
+            print(f"refused program: {written}")
         return
     if result is None:
         assert answer.error is not None
         print(f"answer: none: {answer.error.kind} error: {answer.error}  ({confidence})")
     else:
         print(f"{_said(answer)}  ({confidence})")
-    print(f"program: {written}")
-    if result is not None and answer.form is not None:
+    if with_program:
+        print(f"program: {written}")
+    if with_program and result is not None and answer.form is not None:
         denoted = "; ".join(result.denotation[:MOST]) or "nothing"
         wanted = answer.form.name if isinstance(answer.form, Is) else "one or more"
         print(f"yes where that is {wanted}; it is {denoted}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from kb import KnowledgeBase
 from kopl.example import BareQuestion, Example, read_examples
 from kopl_base.errors import KoplError
-from kopl_cli.ask import torch_is_needed
+from kopl_cli.common import torch_is_needed
 
 if TYPE_CHECKING:
     from parsers.parser import Parser

@@ -6,6 +6,8 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError, ReadError
@@ -18,6 +20,9 @@ if TYPE_CHECKING:
     from kopl.sparql.evaluate import SparqlExecutor
 
 log = logging.getLogger("kb")
+
+# What the modules of parsers import at their top.
+_TRAIN_PACKAGES = ("torch", "safetensors", "pydantic")
 
 
 def add_kb(parser: argparse.ArgumentParser, *, option: bool, required: bool = True) -> None:
@@ -258,3 +263,19 @@ def program_text(argument: str) -> str:
 
         return read_text(argument[1:]).strip("\r\n")
     return argument
+
+
+@contextmanager
+def torch_is_needed() -> Iterator[None]:
+    """Around imports of modules that use torch; raises KoplError that says what to install."""
+    # Threads that wait should soon sleep: spinning makes a busy machine many times slower. It must
+    # be said before torch is loaded.
+    os.environ.setdefault("GOMP_SPINCOUNT", "1000")
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in _TRAIN_PACKAGES:
+            raise
+        from kopl_base.packages import needs
+
+        raise KoplError(needs("parsers", error.name or "torch", extra="train")) from None

@@ -13,9 +13,8 @@ from pathlib import Path
 
 from kb import KnowledgeBase
 from kopl_base.errors import KoplError, counted
-from kopl_cli.ask import torch_is_needed
 from kopl_cli.calibration import calibrate_anew
-from kopl_cli.common import positive
+from kopl_cli.common import positive, torch_is_needed
 
 GUIDED_BEAMS = 4
 ERRORS = 30

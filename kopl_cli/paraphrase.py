@@ -253,7 +253,7 @@ def _doubt(arguments: argparse.Namespace) -> Doubt | None:
         return None
     from generation.paraphrase.originals import Original
     from kopl.text import write_nested
-    from kopl_cli.ask import torch_is_needed
+    from kopl_cli.common import torch_is_needed
 
     with torch_is_needed():
         from parsers.matching import exact_match

@@ -18,8 +18,8 @@ from kb import load
 from kopl.example import read_examples
 from kopl_base.errors import KoplError, near_names
 from kopl_base.training.clock import Clock, now
-from kopl_cli.ask import torch_is_needed
 from kopl_cli.calibration import calibrate_for_asking
+from kopl_cli.common import torch_is_needed
 from kopl_cli.eval import score
 from kopl_cli.training_time import Scoring, scoring_in_time
 
