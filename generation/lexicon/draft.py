@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from generation import english
@@ -32,17 +32,25 @@ _HEAD = """\
 """
 
 
-def draft(lexicon: Lexicon) -> Iterator[str]:
-    """The lines of a file of annotations for a knowledge base, ready to be edited."""
+def draft(lexicon: Lexicon, only: Collection[tuple[str, str]] | None = None) -> Iterator[str]:
+    """The lines of a file of annotations for a knowledge base, ready to be edited.
+
+    ``only`` names the section and name of each entry that it is to have, None all of them.
+    """
     samples = Samples(lexicon)
     yield _HEAD
     for section in SECTIONS:
-        yield f"{section}:\n"
         names = names_of(lexicon.kb, section)
+        if only is not None:
+            names = [name for name in names if (section, name) in only]
+            if not names:
+                continue
+        yield f"{section}:\n"
         for name in names:
             yield from _entry(lexicon, samples, section, name)
         yield "\n" if names else "  {}\n\n"
-    if names_of_entities := lexicon.annotations.of(NAMES):
+    names_of_entities = lexicon.annotations.of(NAMES) if only is None else {}
+    if names_of_entities:
         yield f"{NAMES}:\n"
         for name, given in names_of_entities.items():
             the = str(bool(given.fields.get("the"))).lower()
