@@ -39,7 +39,9 @@ COMMANDS = {
     "split": Command(
         "split a question set into train, valid and test", "kopl_cli.split", ("generation",)
     ),
-    "data": Command("convert and check question sets", "kopl_cli.data", ("generation",)),
+    "data": Command(
+        "convert and check question sets", "kopl_cli.data", ("generation", "parsers")
+    ),
     "paraphrase": Command(
         "paraphrase questions, by people or a model", "kopl_cli.paraphrase", ("generation",)
     ),
@@ -50,6 +52,14 @@ COMMANDS = {
     ),
     "eval": Command("score trained parsers and compare them", "kopl_cli.eval", ("parsers",)),
     "ask": Command("answer a question with a trained parser", "kopl_cli.ask", ("parsers",)),
+    "correct": Command(
+        "say whether an answer is right, and what is", "kopl_cli.correct", ("parsers",)
+    ),
+    "learn": Command(
+        "go on training a run with corrections of its answers",
+        "kopl_cli.learn",
+        ("generation", "parsers"),
+    ),
     "cqa": Command("logical queries over incomplete graphs", "kopl_cli.cqa", ("cqa",)),
 }
 

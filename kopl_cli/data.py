@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from pathlib import Path
 
 from kopl_base.errors import KoplError, counted
 
@@ -41,7 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     convert.set_defaults(handler=_convert)
     sentence = "run every program and query and compare them with the stored answers"
     check = actions.add_parser("check", help=sentence, description=sentence.capitalize() + ".")
-    check.add_argument("file", metavar="FILE", help=SET)
+    check.add_argument(
+        "file", metavar="FILE",
+        help=f"{SET}; or the corrections of a run, of which the newest of each question counts",
+    )  # fmt: skip
     add_kb(check, option=True)
     check.add_argument(
         "--engine", default="none", metavar="NAME",
@@ -86,6 +90,7 @@ def _check(arguments: argparse.Namespace) -> int:
     from kopl.sparql.errors import EngineError
     from kopl.sparql.evaluate import SparqlExecutor
     from kopl_cli.common import open_executor, open_kb
+    from parsers.corrections import checkable, is_corrections
 
     kb = open_kb(arguments)
     engine = None
@@ -99,8 +104,11 @@ def _check(arguments: argparse.Namespace) -> int:
             raise KoplError("--engine kopl runs no queries; programs are run on it in any case")
         engine = found
     checker = Checker(Executor(kb, limits=Limits(seconds=arguments.timeout)), engine)
+    file = Path(arguments.file)
+    is_corrected = file.is_file() and is_corrections(file)
+    examples = checkable(file) if is_corrected else examples_or_errors(arguments.file)
     try:
-        for problem in checker.check(examples_or_errors(arguments.file)):
+        for problem in checker.check(examples):
             if arguments.json:
                 print(json.dumps(problem.to_json(), ensure_ascii=False))
             else:

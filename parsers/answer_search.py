@@ -49,6 +49,8 @@ TRIED, SECONDS, MOST = 20_000, 5.0, 10
 NAMES, MEANT = 8, 3
 # A fact leads on only where it leads to no more things than these.
 REACHED = 60
+# A string of fewer letters is verified by no question that has it as a word.
+LEAST_LETTERS = 4
 YES_NO = (["yes"], ["no"])
 
 
@@ -200,6 +202,9 @@ class Search:
                     yield Call(COUNT, (kept,), ())
 
     def _extremes(self, place: Call) -> Iterator[Call]:
+        """What of a set has most and least of something."""
+        if len(self._nodes(place)) < 2:
+            return
         for key, extreme in product(self._numbers(place), ("largest", "smallest")):
             yield Call(SELECT_AMONG, (place,), (key, extreme))
 
@@ -334,7 +339,7 @@ class Search:
                     yield key, Call(FUNCTIONS["VerifyYear"], (given,), (text, way))
             if "string" in types:
                 for text in self.linker.schema.texts((key, False), "string"):
-                    if self._says(text) == 1.0:
+                    if len(letters(text)) >= LEAST_LETTERS and self._says(text) == 1.0:
                         yield key, Call(FUNCTIONS["VerifyStr"], (given,), (text,))
 
     # --- the knowledge base ----------------------------------------------------------------------

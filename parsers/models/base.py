@@ -102,6 +102,13 @@ class Model(ABC):
         """
         return self
 
+    def extended(self, examples: Sequence[Example]) -> Model:
+        """The model for going on with further examples, its weights as they are.
+
+        Itself, unless a model has weights for what examples bring, such as words.
+        """
+        return self
+
     @abstractmethod
     def state(self) -> dict[str, Any]:
         """What is saved beside the weights, as JSON: vocabularies and the like."""

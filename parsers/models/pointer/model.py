@@ -127,6 +127,23 @@ class PointerModel(Model):
             biases[is_new] = items.mean() if len(items) else 0.0
         return other
 
+    def extended(self, examples: Sequence[Example]) -> PointerModel:
+        """The same with the words and known texts of further examples.
+
+        New words begin as unknown ones, so that nothing is predicted otherwise yet.
+        """
+        known = [entry for entry in self.actions.entries if entry[0] in KNOWN.values()]
+        known += known_texts(examples, self.linker)
+        questions = (Question.of(example.question) for example in examples)
+        words = dict.fromkeys([*self.vocabulary.words, *Vocabulary.of(questions, ()).words])
+        actions = Actions.of(self.kb, known, self.actions.asked)
+        other = PointerModel(self.settings, self.linker, Vocabulary(list(words)), actions)
+        take_over(other, self)
+        before = len(self.vocabulary)
+        with torch.no_grad():
+            other.network.words.weight[before:] = self.network.words.weight[1]
+        return other
+
     def state(self) -> dict[str, Any]:
         """The words, the actions, and which encoder is read."""
         pretrained = {"pretrained": self.encoder.mark} if self.encoder else {}

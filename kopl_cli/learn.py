@@ -1,0 +1,228 @@
+"""``kopl learn``: go on training a run with the corrections of its answers.
+
+The new run lies in a folder of its own; the old one stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kopl_base.errors import KoplError, counted
+from kopl_cli.ask import torch_is_needed
+from kopl_cli.common import positive
+
+if TYPE_CHECKING:
+    from generation.corrected import Wording
+    from kb import KnowledgeBase
+    from kopl.example import Example
+    from parsers.corrections import Correction
+    from parsers.learning import Change
+
+# Questions like each correction, and old ones that are learnt again.
+EACH, REPLAY = 12, 2000
+# How many changed answers are printed; all are in the run's folder.
+SHOWN = 30
+LEXICON = "lexicon.yaml"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument(
+        "--run", type=Path, dest="old", metavar="RUN", help="the folder of a corrected run"
+    )
+    which.add_argument(
+        "--resume", type=Path, metavar="NEW", help="go on with an unfinished run of this command"
+    )
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="NEW",
+        help="the folder of the new run (default: RUN-learned)",
+    )  # fmt: skip
+    parser.add_argument("--kb", metavar="KB", help="where the run's knowledge base is now")
+    parser.add_argument(
+        "--new-kb", action="store_true",
+        help="--kb may be one that the run was not trained on; the new run is for that one",
+    )  # fmt: skip
+    parser.add_argument(
+        "--each", type=positive, default=EACH, metavar="N",
+        help=f"questions that are made like each correction (default: {EACH})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--replay", type=positive, default=REPLAY, metavar="N",
+        help=f"old questions that are learnt again (default: {REPLAY})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE",
+        help="change one setting of the training, as epochs=6",
+    )  # fmt: skip
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command: 0, or 130 when a signal stopped the training."""
+    with torch_is_needed():
+        from kopl_base.training.distributed import use_threads
+        from parsers import learning, training
+        from parsers.checkpoint import load_own, read_run
+        from parsers.settings import pairs_of
+
+    begin = time.monotonic()
+    if arguments.resume is not None:
+        folder = arguments.resume
+        old = Path(learning.read_learned(folder)["from"])
+    else:
+        folder, old = None, arguments.old
+    own, description = read_run(old)
+    kb = load_own(old, arguments.kb or description.kb, "--kb KB")
+    if description.fingerprint != kb.fingerprint and not arguments.new_kb and folder is None:
+        raise KoplError(
+            f"{old}: the run was trained on another knowledge base ({description.kb}); say that"
+            " the new one is to be for this one: --new-kb"
+        )
+    use_threads(own.threads)
+    place = arguments.kb or description.kb
+    if folder is None:
+        folder = _prepare(arguments, old, kb)
+    settings = learning.lesson_settings(own, folder, old, place)
+    settings = settings.changed({**learning.read_learned(folder)["settings"]})
+    if arguments.resume is not None and arguments.set:
+        settings = training.resumed(settings, pairs_of(arguments.set))
+    group = training.joined(settings)
+    try:
+        trainer = learning.go_on(folder, old, settings, kb, new_kb=True, distributed=group)
+        finished = trainer.run()
+    finally:
+        group.close()
+    if not finished:
+        print(f"kopl learn --resume {folder} goes on with it", flush=True)
+        return 130
+    _report(old, folder, kb, begin, as_json=arguments.json)
+    return 0
+
+
+def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Path:
+    """Write the lesson of a new run, and say what it is; gives its folder."""
+    from kopl_cli.train import free_folder
+    from parsers import learning
+    from parsers.checkpoint import read_run
+    from parsers.settings import pairs_of
+
+    corrections = learning.taught(old)
+    folder = free_folder(arguments.output or old.with_name(f"{old.name}-learned"))
+    changes = pairs_of(arguments.set)
+    settings, _ = read_run(old)
+    learning.lesson_settings(settings, folder, old, settings.kb).changed(changes)  # or an error
+    similar, lexicon = like(kb, corrections, arguments.each, settings.seed)
+    lesson = learning.prepared(old, corrections, similar, arguments.replay, settings.seed)
+    about = {
+        "from": str(old.resolve()), "corrections": len(corrections), "similar": len(similar),
+        "replay": len(lesson.replay), "settings": changes,
+    }  # fmt: skip
+    if lexicon:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / LEXICON).write_text("".join(lexicon), "utf-8")
+    learning.write_lesson(folder, old, lesson, about)
+    said = sys_out(arguments)
+    said(
+        f"run: {folder}\nlesson: {counted(len(corrections), 'correction')},"
+        f" {counted(len(similar), 'question')} like them, {len(lesson.replay)} of"
+        f" {old}"
+    )
+    if lexicon:
+        said(f"wordings for the lexicon, to be looked at: {folder / LEXICON}")
+    return folder
+
+
+def sys_out(arguments: argparse.Namespace) -> Any:
+    """What prints for people: to standard error where standard output is for a program."""
+    import sys
+    from functools import partial
+
+    return partial(print, file=sys.stderr if arguments.json else sys.stdout, flush=True)
+
+
+def like(
+    kb: KnowledgeBase, corrections: Sequence[Correction], each: int, seed: int
+) -> tuple[list[Example], list[str]]:
+    """Questions like corrected ones, and the lines of a lexicon with their wordings.
+
+    Parsers tell where a question says its names; generation makes others of the same kind. Neither
+    knows the other.
+    """
+    from generation.corrected import annotated, drafted, phrase_of, questions
+    from generation.lexicon import Lexicon
+
+    wordings = _wordings(kb, corrections)
+    phrases = [phrase for phrase in map(phrase_of, wordings) if phrase]
+    annotations = annotated(Lexicon(kb), phrases)
+    lines = list(drafted(kb, annotations)) if annotations.sections else []
+    return list(questions(kb, wordings, each, seed, annotations)), lines
+
+
+def _wordings(kb: KnowledgeBase, corrections: Sequence[Correction]) -> list[Wording]:
+    from generation.corrected import Wording
+    from parsers.actions import Actions
+    from parsers.learning import said_names
+    from parsers.linking import Linker
+
+    linker, actions = Linker(kb), Actions.of(kb)
+    found = []
+    for one in corrections:
+        assert one.program is not None
+        places = said_names(one.question, one.program, linker, actions)
+        several = one.form is None and len(one.answers) > 1
+        found.append(Wording(one.question, one.program, places, one.form, several))
+    return found
+
+
+def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float, *, as_json: bool) -> None:
+    """Ask before and after, keep what changed with the new run, and print it."""
+    from kopl.example import read_examples, read_questions
+    from kopl_base.progress import Progress
+    from kopl_base.stream import writing
+    from kopl_cli.train import calibrate_for_asking
+    from parsers import learning
+    from parsers.evaluation.confidence import ASKING
+    from parsers.parser import Parser
+
+    calibrate_for_asking(folder, kb, ASKING)
+    before, after = Parser.load(old, kb, new_kb=True), Parser.load(folder, kb)
+    held_out = list(read_questions(folder / "test.jsonl"))[: learning.HELD_OUT]
+    parts = {"corrections": list(read_examples(folder / learning.LESSON)), "old": held_out}
+    with Progress("asking before and after", sum(map(len, parts.values()))) as bar:
+        found = list(learning.compared(before, after, parts, bar.advance))
+    changed = [one for one in found if one.is_one]
+    with writing(folder / learning.CHANGES) as file:
+        file.writelines(json.dumps(one.to_json(), ensure_ascii=False) + "\n" for one in changed)
+    report = learning.summary(found)
+    about = learning.read_learned(folder) | {
+        "report": report, "seconds": round(time.monotonic() - begin, 1)
+    }  # fmt: skip
+    learning.write_learned(folder, about)
+    if as_json:
+        print(json.dumps({"run": str(folder), **about}, ensure_ascii=False))
+        return
+    for part, own in report.items():
+        print(
+            f"{part}: {own['before']} of {own['asked']} right before, {own['after']} after"
+            f" ({own['better']} better, {own['worse']} worse; {own['changed']} answers changed)"
+        )
+    _print_changes(changed)
+    if len(changed) > SHOWN:
+        print(f"… all {len(changed)} are in {folder / learning.CHANGES}")
+    print(f"{about['seconds']:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
+
+
+def _print_changes(changed: Sequence[Change]) -> None:
+    """The first changed answers, those that became worse before the others."""
+    marks = {(True, False): "worse", (False, True): "better"}
+    told = [(marks.get((one.before.right, one.after.right), "other"), one) for one in changed]
+    told.sort(key=lambda item: ("worse", "other", "better").index(item[0]))
+    for mark, one in told[:SHOWN]:
+        was, now = ("; ".join(said.answers[:3]) or "(nothing)" for said in (one.before, one.after))
+        print(f"  {mark}: {one.question[:120]}: {was} -> {now}")
