@@ -13,9 +13,9 @@ program that is right and the places of the names in it. It becomes
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import count, pairwise
 
 from generation.blocks import Maker, Options
 from generation.grammar import Grammar, read_grammar
@@ -37,7 +37,8 @@ _BASE, _NAME = "@include people.scfg", "X"
 _UNSAYABLE = re.compile(r'[{}"\n\\]|(?:^|\s)#')
 _END = re.compile(r"[\s?.!]+$")
 _ASKS = re.compile(
-    r"(?:in |on |at |by |for |from |of |with |to |under )?(?:who|whose|whom|what|which|where|when|why|how)\b",
+    r"(?:(?:in|on|at|by|for|from|of|with|to|under) )?"
+    r"(?:who|whose|whom|what|which|where|when|why|how)\b",
     re.I,
 )
 # A question of keywords has no more words beside its name.
@@ -80,7 +81,7 @@ def rule_of(wording: Wording, name: str) -> str | None:
     if not said or len(set(said)) < len(said):
         return None
     spans = sorted(wording.places[one] for one in said)
-    if any(begin < end for (_, end), (begin, _) in zip(spans, spans[1:], strict=False)):
+    if any(begin < end for (_, end), (begin, _) in pairwise(spans)):
         return None
     symbols = {one: _NAME + "'" * at for at, one in enumerate(said)}
     asks = _asks(wording, symbols)
@@ -135,7 +136,7 @@ def _text(wording: Wording, symbols: Mapping[str, str]) -> str:
 
 
 @dataclass(frozen=True)
-class Phrase:
+class ItemPhrase:
     """What is asked of one fact: the section and name of the item, the field, the words for it."""
 
     section: str
@@ -144,7 +145,7 @@ class Phrase:
     text: str
 
 
-def phrase_of(wording: Wording) -> Phrase | None:
+def phrase_of(wording: Wording) -> ItemPhrase | None:
     """What a corrected question says of the item that it asks for; None where it asks for more."""
     program, names = wording.program, wording.names
     if wording.form is not None or len(names) != 1 or names[0] not in wording.places:
@@ -169,10 +170,10 @@ def phrase_of(wording: Wording) -> Phrase | None:
         if field == "head_question" or "{}" in rest or len(rest.split()) > _KEYWORDS:
             return None
         field, text = "keyword", rest
-    return Phrase(section, asked.arguments[0], field, text)
+    return ItemPhrase(section, asked.arguments[0], field, text)
 
 
-def annotated(lexicon: Lexicon, phrases: Iterable[Phrase]) -> Annotations:
+def annotated(lexicon: Lexicon, phrases: Iterable[ItemPhrase]) -> Annotations:
     """The entries of the items that phrases are of, each with these as further wordings.
 
     What the lexicon says of them stays; each has a todo.
@@ -254,17 +255,3 @@ def _made(
         barren = 0 if new else barren + 1
         if barren == BARREN or not new:
             return
-
-
-def items_of(programs: Iterable[Call]) -> Collection[tuple[str, str]]:
-    """The relations and keys that programs name, as (section, name)."""
-    found: dict[tuple[str, str], None] = {}
-    for program in programs:
-        for call in post_order(program):
-            for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True):
-                if section := _SECTIONS.get(kind.name):
-                    found[section, text] = None
-    return found.keys()
-
-
-_SECTIONS = {"RELATION": RELATIONS, "KEY": KEYS}

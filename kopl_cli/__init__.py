@@ -39,9 +39,7 @@ COMMANDS = {
     "split": Command(
         "split a question set into train, valid and test", "kopl_cli.split", ("generation",)
     ),
-    "data": Command(
-        "convert and check question sets", "kopl_cli.data", ("generation", "parsers")
-    ),
+    "data": Command("convert and check question sets", "kopl_cli.data", ("generation", "parsers")),
     "paraphrase": Command(
         "paraphrase questions, by people or a model", "kopl_cli.paraphrase", ("generation",)
     ),

@@ -127,9 +127,7 @@ def _form(text: str | None) -> AnswerForm | None:
     raise KoplError(f"--answer-form is exists or is=NAME, not {text!r}")
 
 
-def _same(
-    parser: Parser, program: str, form: AnswerForm | None, answers: Sequence[str]
-) -> None:
+def _same(parser: Parser, program: str, form: AnswerForm | None, answers: Sequence[str]) -> None:
     """Raise KoplError where a program does not give the answers that are said beside it."""
     from kopl.answer_forms import answer_of
     from kopl.answers import same_answers
@@ -167,7 +165,7 @@ def _chosen(found: Sequence[Candidate], arguments: argparse.Namespace) -> Candid
     if arguments.choose is not None:
         if arguments.choose > len(found):
             raise KoplError(f"--choose {arguments.choose}: {len(found)} programs were found")
-        return found[arguments.choose - 1]
+        return found[int(arguments.choose) - 1]
     if arguments.json:
         offered = [
             {"program": str(one.program), "answer_form": one.form and one.form.to_json()}

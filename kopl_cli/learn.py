@@ -19,7 +19,7 @@ from kopl_cli.common import positive
 if TYPE_CHECKING:
     from generation.corrected import Wording
     from kb import KnowledgeBase
-    from kopl.example import Example
+    from kopl.example import Asked, Example
     from parsers.corrections import Correction
     from parsers.learning import Change
 
@@ -193,8 +193,9 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float, *, as_json
     calibrate_for_asking(folder, kb, ASKING)
     before, after = Parser.load(old, kb, new_kb=True), Parser.load(folder, kb)
     held_out = list(read_questions(folder / "test.jsonl"))[: learning.HELD_OUT]
-    parts = {"corrections": list(read_examples(folder / learning.LESSON)), "old": held_out}
-    with Progress("asking before and after", sum(map(len, parts.values()))) as bar:
+    learnt = list(read_examples(folder / learning.LESSON))
+    parts: dict[str, Sequence[Asked]] = {"corrections": learnt, "old": held_out}
+    with Progress("asking before and after", len(learnt) + len(held_out)) as bar:
         found = list(learning.compared(before, after, parts, bar.advance))
     changed = [one for one in found if one.is_one]
     with writing(folder / learning.CHANGES) as file:

@@ -231,8 +231,9 @@ class Search:
                 for record in self._kb.records(node, "both"):
                     own = seen.setdefault((record.relation, record.direction), {})
                     for key, values in record.qualifiers.items():
-                        for value in filter(None, map(self._constant, values)):
-                            own[key, str(value)] = value
+                        for value in values:
+                            if said := self._constant(value):
+                                own[key, str(said)] = said
             self._known_facts[place] = {
                 pair: [(key, own[key, text]) for key, text in sorted(own)]
                 for pair, own in seen.items()
@@ -265,22 +266,22 @@ class Search:
 
     def _qualified(self, place: Call) -> Iterator[Call]:
         """What is asked of facts and their qualifiers."""
-        seen: set[tuple[str, ...]] = set()
+        facts: set[tuple[str, str, str]] = set()
+        conditions: set[tuple[str, str, str]] = set()
         for node in self._nodes(place)[:REACHED]:
             if not self._kb.is_entity(node):
                 continue
             for fact in self._kb.attributes(node):
                 for qualifier, values in fact.qualifiers.items():
-                    seen.add((fact.key, str(fact.value), qualifier))
+                    facts.add((fact.key, str(fact.value), qualifier))
                     for value in values:
                         if said := self._constant(value):
-                            seen.add((fact.key, "", qualifier, str(said)))
-        for key, value, qualifier, *said in sorted(seen):
-            if said:
-                arguments = key, qualifier, said[0]
-                yield Call(QUERY_ATTR_UNDER_CONDITION, (place,), arguments)
-            elif self._says(value):
-                yield Call(QUERY_ATTR_QUALIFIER, (place,), (key, value, qualifier))
+                            conditions.add((fact.key, qualifier, str(said)))
+        for condition in sorted(conditions):
+            yield Call(QUERY_ATTR_UNDER_CONDITION, (place,), condition)
+        for fact_asked in sorted(facts):
+            if self._says(fact_asked[1]):
+                yield Call(QUERY_ATTR_QUALIFIER, (place,), fact_asked)
 
     def _between(self, one: Call, other: Call) -> Iterator[Call]:
         """What is asked of two things: how they are related, since when, which is greater."""
@@ -316,13 +317,12 @@ class Search:
                 asked = Call(SELECT_BETWEEN, (one, other), (key, way))
                 yield asked, Is(one.arguments[0])
         for place in found:
-            for key, program in self._constants(place):
-                yield program, None
+            yield from ((program, None) for program in self._constants(place))
         for place in found:
             for related in self._related(place):
                 yield Call(COUNT, (related,), ()), Exists()
 
-    def _constants(self, place: Call) -> Iterator[tuple[str, Call]]:
+    def _constants(self, place: Call) -> Iterator[Call]:
         """An attribute that is verified by a constant of the question."""
         numbers = [self._read.span(*span) for span in _spans(self._read, "quantity")]
         times = [self._read.span(*span) for span in _spans(self._read, "time")]
@@ -333,14 +333,14 @@ class Search:
                 units = self.linker.schema.units((key, False))
                 for number, unit, way in product(numbers, units, (">", "<", "=")):
                     text = number if unit == "1" else f"{number} {unit}"
-                    yield key, Call(FUNCTIONS["VerifyNum"], (given,), (text, way))
+                    yield Call(FUNCTIONS["VerifyNum"], (given,), (text, way))
             if "time" in types:
                 for text, way in product(times, (">", "<", "=")):
-                    yield key, Call(FUNCTIONS["VerifyYear"], (given,), (text, way))
+                    yield Call(FUNCTIONS["VerifyYear"], (given,), (text, way))
             if "string" in types:
                 for text in self.linker.schema.texts((key, False), "string"):
                     if len(letters(text)) >= LEAST_LETTERS and self._says(text) == 1.0:
-                        yield key, Call(FUNCTIONS["VerifyStr"], (given,), (text,))
+                        yield Call(FUNCTIONS["VerifyStr"], (given,), (text,))
 
     # --- the knowledge base ----------------------------------------------------------------------
 

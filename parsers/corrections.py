@@ -317,7 +317,7 @@ def judged(
     """What `correct` adds, not added."""
     from parsers.matching import exact_match
 
-    [answer, *_] = parser.ask(question) or [None]
+    answer = next(iter(parser.ask(question)), None)
     predicted = None if answer is None else _predicted(answer)
     call = read(program) if isinstance(program, str) else program
     if call is None and verdict in ("right", "wrong data"):
@@ -348,11 +348,8 @@ def judged(
 
 
 def _predicted(answer: Answer) -> Predicted:
-    form = getattr(answer, "form", None)
-    denotation = [] if answer.result is None else answer.result.denotation
     program = None if answer.program is None else str(answer.program)
-    read = answer_of(denotation, form, answer.program) if answer.result is not None else []
-    return Predicted(program, tuple(read), form, answer.confidence)
+    return Predicted(program, answer.answers, answer.form, answer.confidence)
 
 
 def gives(correction: Correction, answers: Sequence[str]) -> bool:

@@ -18,6 +18,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -169,7 +170,7 @@ def prepared(
     """The lesson for a run; raises ReadError where its files of questions are not there."""
     taught = [one.example() for one in corrections]
     sample = replayed(list(read_examples(pool_of(old))), taught, replay, seed)
-    valid = [one for _, one in zip(range(VALIDATED), read_examples(old / "valid.jsonl"))]
+    valid = list(islice(read_examples(old / "valid.jsonl"), VALIDATED))
     return Lesson(taught, similar, sample, valid, list(read_questions(old / "test.jsonl")))
 
 
@@ -183,9 +184,7 @@ def write_lesson(folder: Path, old: Path, lesson: Lesson, about: Mapping[str, An
     _linked(pool_of(old), folder / REPLAY)
     if (old / FILE).exists():
         shutil.copyfile(old / FILE, folder / FILE)
-    names = Sources(
-        f"{old}: corrections and a sample", f"{old}: valid.jsonl", f"{old}: test.jsonl"
-    )
+    names = Sources(f"{old}: corrections and a sample", f"{old}: valid.jsonl", f"{old}: test.jsonl")
     with writing(folder / SOURCES) as file:
         json.dump(vars(names), file, ensure_ascii=False)
     write_learned(folder, about)
@@ -311,7 +310,7 @@ class Change:
 def say(parser: Asks, question: str, gold: Sequence[str]) -> Said:
     """What a parser answers, as ``kopl ask`` does, and whether that is right."""
     try:
-        [answer, *_] = parser.ask(question) or [None]
+        answer = next(iter(parser.ask(question)), None)
     except KoplError:
         answer = None
     if answer is None:
