@@ -1,6 +1,6 @@
 """What a parser learns from corrections: of its users' questions, simulated.
 
-    python benchmarks/corrections.py --run RUN --folder FOLDER               # all three, a table each
+    python benchmarks/corrections.py --run RUN --folder FOLDER          # all three, a table each
     python benchmarks/corrections.py --run RUN --folder FOLDER --only lesson
 
 ``lesson``: fifty questions are corrected and learnt at once; how many are right afterwards, how
@@ -93,16 +93,14 @@ class Users:
         """For each question whether it is answered right."""
         return [self.ask(one.question, one)[0] for one in asked]
 
-    def correct(self, asked: Iterable[Any]) -> int:
-        """Correct questions by their gold programs, in the file of the run; how many."""
+    def correct(self, asked: Iterable[Any]) -> None:
+        """Correct questions by their gold programs, in the file of the run."""
         from parsers.corrections import correct
 
-        count = 0
-        for count, one in enumerate(asked, 1):
+        for one in asked:
             program = read(one.programs[0])
             form = None if one.form is None else read_form(one.form.to_json(), program)
             correct(self.parser, one.question, program, form=form, author="benchmark")
-        return count
 
 
 def copied(run: Path, folder: Path) -> Path:
