@@ -185,7 +185,7 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float, *, as_json
     from kopl.example import read_examples, read_questions
     from kopl_base.progress import Progress
     from kopl_base.stream import writing
-    from kopl_cli.train import calibrate_for_asking
+    from kopl_cli.calibration import calibrate_for_asking
     from parsers import learning
     from parsers.evaluation.confidence import ASKING
     from parsers.parser import Parser
