@@ -6,7 +6,9 @@ The new run lies in a folder of its own; the old one stays as it is.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -66,10 +68,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command: 0, or 130 when a signal stopped the training."""
     with torch_is_needed():
-        from kopl_base.training.distributed import use_threads
-        from parsers import learning, training
-        from parsers.checkpoint import load_own, read_run
-        from parsers.settings import pairs_of
+        import parsers.learning  # noqa: F401 (what lacks a package says so here)
+    out = sys.stdout
+    # What a training tells is for people.
+    with contextlib.redirect_stdout(sys.stderr if arguments.json else out):
+        report = _learnt(arguments)
+    if report is None:
+        return 130
+    if arguments.json:
+        print(json.dumps(report, ensure_ascii=False))
+    return 0
+
+
+def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
+    """Train a new run, ask before and after, and print it; None where a signal stopped it."""
+    from kopl_base.training.distributed import use_threads
+    from parsers import learning, training
+    from parsers.checkpoint import load_own, read_run
+    from parsers.settings import pairs_of
 
     begin = time.monotonic()
     if arguments.resume is not None:
@@ -84,7 +100,6 @@ def run(arguments: argparse.Namespace) -> int:
             f"{old}: the run was trained on another knowledge base ({description.kb}); say that"
             " the new one is to be for this one: --new-kb"
         )
-    use_threads(own.threads)
     place = arguments.kb or description.kb
     if folder is None:
         folder = _prepare(arguments, old, kb)
@@ -92,6 +107,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings.changed({**learning.read_learned(folder)["settings"]})
     if arguments.resume is not None and arguments.set:
         settings = training.resumed(settings, pairs_of(arguments.set))
+    use_threads(settings.threads)
     group = training.joined(settings)
     try:
         trainer = learning.go_on(folder, old, settings, kb, new_kb=True, distributed=group)
@@ -100,9 +116,8 @@ def run(arguments: argparse.Namespace) -> int:
         group.close()
     if not finished:
         print(f"kopl learn --resume {folder} goes on with it", flush=True)
-        return 130
-    _report(old, folder, kb, begin, as_json=arguments.json)
-    return 0
+        return None
+    return _report(old, folder, kb, begin)
 
 
 def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Path:
@@ -127,23 +142,14 @@ def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Pat
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LEXICON).write_text("".join(lexicon), "utf-8")
     learning.write_lesson(folder, old, lesson, about)
-    said = sys_out(arguments)
-    said(
+    print(
         f"run: {folder}\nlesson: {counted(len(corrections), 'correction')},"
         f" {counted(len(similar), 'question')} like them, {len(lesson.replay)} of"
-        f" {old}"
-    )
+        f" {old}", flush=True,
+    )  # fmt: skip
     if lexicon:
-        said(f"wordings for the lexicon, to be looked at: {folder / LEXICON}")
+        print(f"wordings for the lexicon, to be looked at: {folder / LEXICON}", flush=True)
     return folder
-
-
-def sys_out(arguments: argparse.Namespace) -> Any:
-    """What prints for people: to standard error where standard output is for a program."""
-    import sys
-    from functools import partial
-
-    return partial(print, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
 
 def like(
@@ -180,17 +186,15 @@ def _wordings(kb: KnowledgeBase, corrections: Sequence[Correction]) -> list[Word
     return found
 
 
-def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float, *, as_json: bool) -> None:
+def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float) -> dict[str, Any]:
     """Ask before and after, keep what changed with the new run, and print it."""
     from kopl.example import read_examples, read_questions
     from kopl_base.progress import Progress
     from kopl_base.stream import writing
-    from kopl_cli.calibration import calibrate_for_asking
     from parsers import learning
-    from parsers.evaluation.confidence import ASKING
     from parsers.parser import Parser
 
-    calibrate_for_asking(folder, kb, ASKING)
+    _calibrate(old, folder, kb)
     before, after = Parser.load(old, kb, new_kb=True), Parser.load(folder, kb)
     held_out = list(read_questions(folder / "test.jsonl"))[: learning.HELD_OUT]
     learnt = list(read_examples(folder / learning.LESSON))
@@ -205,9 +209,6 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float, *, as_json
         "report": report, "seconds": round(time.monotonic() - begin, 1)
     }  # fmt: skip
     learning.write_learned(folder, about)
-    if as_json:
-        print(json.dumps({"run": str(folder), **about}, ensure_ascii=False))
-        return
     for part, own in report.items():
         print(
             f"{part}: {own['before']} of {own['asked']} right before, {own['after']} after"
@@ -217,6 +218,21 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float, *, as_json
     if len(changed) > SHOWN:
         print(f"… all {len(changed)} are in {folder / learning.CHANGES}")
     print(f"{about['seconds']:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
+    return {"run": str(folder), **about}
+
+
+def _calibrate(old: Path, folder: Path, kb: KnowledgeBase) -> None:
+    """Fit what ``kopl ask`` goes by; when it is silent only where the old run knows that, too."""
+    from kopl_cli.calibration import calibrate_for_asking
+    from parsers.evaluation.confidence import ASKING, Decoding
+    from parsers.evaluation.runs import calibrate
+    from parsers.parser import BEAMS, Parser
+    from parsers.refusals.silence import FILE as REFUSALS
+
+    if (old / REFUSALS).exists():
+        calibrate_for_asking(folder, kb, ASKING)
+    else:
+        calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), ASKING)
 
 
 def _print_changes(changed: Sequence[Change]) -> None:

@@ -299,12 +299,11 @@ def correct(
     say. The ``author`` is the user's name unless given. Raises KoplError for a question without
     words, a program that does not run, a verdict that does not fit, a parser without a folder.
     """
-    if parser.folder is None:
-        raise CorrectionError("this parser has no folder that corrections could be kept in")
     found = judged(
         parser, question, program, form=form, verdict=verdict, truth=truth, author=author,
         note=note,
     )  # fmt: skip
+    assert parser.folder is not None
     append(parser.folder / FILE, found)
     return found
 
@@ -315,8 +314,11 @@ def judged(
     truth: Sequence[str] = (), author: str | None = None, note: str = "",
 ) -> Correction:  # fmt: skip
     """What `correct` adds, not added."""
+    from parsers.evaluation.confidence import weights_mark
     from parsers.matching import exact_match
 
+    if parser.folder is None:
+        raise CorrectionError("this parser has no folder that corrections could be kept in")
     answer = next(iter(parser.ask(question)), None)
     predicted = None if answer is None else _predicted(answer)
     call = read(program) if isinstance(program, str) else program
@@ -343,7 +345,7 @@ def judged(
     return Correction(
         question, verdict, call, answers, form, predicted,
         _user() if author is None else author, _now(),
-        {"kb": parser.kb.fingerprint, "run": _weights(parser.folder)}, tuple(truth), note,
+        {"kb": parser.kb.fingerprint, "run": weights_mark(parser.folder)}, tuple(truth), note,
     )  # fmt: skip
 
 
@@ -366,13 +368,3 @@ def _user() -> str:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")
-
-
-def _weights(folder: Path | None) -> str:
-    """The digest of a run's weights, "" where they cannot be read."""
-    if folder is None:
-        return ""
-    try:
-        return hashlib.sha256((folder / "best.safetensors").read_bytes()).hexdigest()
-    except OSError:
-        return ""
