@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError
-from kopl_cli.ask import torch_is_needed
-from kopl_cli.common import positive, program_text, seconds
+from kopl_cli.common import positive, program_text, seconds, torch_is_needed
 
 if TYPE_CHECKING:
     from kopl.answer_forms import AnswerForm

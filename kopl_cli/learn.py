@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError, counted
-from kopl_cli.ask import torch_is_needed
-from kopl_cli.common import positive
+from kopl_cli.common import positive, torch_is_needed
 
 if TYPE_CHECKING:
     from generation.corrected import Wording
