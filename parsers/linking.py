@@ -21,8 +21,18 @@ from kopl.automaton import ITEMS, KEYS, Automaton, type_of_key
 from kopl.functions import FIND, FUNCTIONS, Function
 from kopl.program import Call, post_order
 from kopl.types import Kind
-from parsers.names import NodeNames
-from parsers.spelling import Index, alike_by_words, figures, foldings, letters, similarity
+from parsers.names import LEAST_LETTERS, NodeNames
+from parsers.spelling import (
+    Index,
+    Speller,
+    alike_by_words,
+    english,
+    figures,
+    foldings,
+    letters,
+    similarity,
+    words_of,
+)
 from parsers.tokens import Question
 
 # How similar a value must be to one of the knowledge base to be taken for it; a name is taken for
@@ -78,6 +88,18 @@ class Linker:
     def names(self) -> NodeNames:
         """The names of all entities and concepts, as an argument reads them, with aliases."""
         return NodeNames(self.kb, self.schema.nodes)
+
+    def speller(self, words: Iterable[str]) -> Speller:
+        """What mends slips of the pen in questions of these words, the most frequent first.
+
+        Words of names are meant, too, those of strings are only known.
+        """
+        aliases = (alias for alias, _ in self.kb.aliased())
+        items = (name for kind in ITEM_SLOTS for name in self.kb.names_of_kind(kind))
+        named = [w for name in (*items, *self.names.index.texts, *aliases) for w in words_of(name)]
+        meant = (word for word in named if len(word) > LEAST_LETTERS)
+        values = (word for text in self.strings(None).texts for word in words_of(text))
+        return Speller([*words, *english(), *meant], [*values, *named])
 
     def strings(self, key: Key | None) -> Index:
         """The strings that are values of a key; None: of any key."""
@@ -177,6 +199,8 @@ class Mentioned:
     items: tuple[int, ...]  # the numbers of the entries whose items are mentioned
     # What aliases in it stand for that mean several things, the likeliest first.
     several: tuple[tuple[str, ...], ...] = ()
+    # Those whose keys and relations what is named has, and whose relations lead to it.
+    known: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())
 
 
 class Mentions:
@@ -190,6 +214,8 @@ class Mentions:
         self._items: dict[str, list[int]] = {}
         self._entries = entries
         self._marks = [self._marks_of(slot, text) for slot, text in entries]
+        self._numbers = {entry: number for number, entry in enumerate(entries)}
+        self._known: dict[str, tuple[frozenset[int], frozenset[int]]] = {}
         for number, (slot, text) in enumerate(entries):
             if slot in ITEM_SLOTS and (key := _key(Question.of(text).words)):
                 self._items.setdefault(key, []).append(number)
@@ -213,7 +239,6 @@ class Mentions:
         stems = [stem(part) for part in parts]
         known = self._linker.names
         names: list[tuple[int, int]] = []
-        aliases: set[tuple[int, int]] = set()  # of these, what no name is
         several: dict[tuple[str, ...], None] = {}
         items: list[tuple[int, int, list[int]]] = []
         for first in range(count):
@@ -227,18 +252,13 @@ class Mentions:
                 is_alias = known.says_alias(text, question, first, last)
                 if is_alias and len(meant := known.meant(question.span(first, last))) > 1:
                     several[meant] = None
-                if text in known.index.spelt:
-                    names.append((first, last))
-                elif is_alias:
-                    aliases.add((first, last))
+                if is_alias or text in known.index.spelt:
                     names.append((first, last))
                 if last - first < LONGEST_ITEM and (found := self._items.get(stemmed)):
                     items.append((first, last, found))
-        # "US Dollar" does not mention the country.
+        # "US Dollar" does not mention the country, nor "Lake Victoria" the town.
         named = set(names)
-        names = [
-            span for span in names if span not in aliases or not _inside(span[0], span[1], named)
-        ]
+        names = [span for span in names if not _inside(span[0], span[1], named)]
         # "population growth rate" does not mention the population.
         spans = {(first, last) for first, last, _ in items}
         items = [item for item in items if not _inside(item[0], item[1], spans)]
@@ -257,7 +277,32 @@ class Mentions:
             begins = [at for at in question.copyable(constant) if at not in part]
             marks[begins, _MARK[mark]] = 1
         mentioned = sorted({number for _, _, found in items for number in found})
-        return Mentioned(marks, tuple(names), tuple(mentioned), tuple(several))
+        called = {name for span in names for name in known.meant(question.span(*span))[:1]}
+        items_of = [self.items_of(name) for name in sorted(called)]
+        has, leads = (tuple(sorted({n for one in items_of for n in one[at]})) for at in (0, 1))
+        return Mentioned(marks, tuple(names), tuple(mentioned), tuple(several), (has, leads))
+
+    def items_of(self, name: str) -> tuple[frozenset[int], frozenset[int]]:
+        """The entries of the keys and relations of what has a name, and of what leads to it."""
+        if name not in self._known:
+            kb = self._linker.kb
+            literals, facts, nodes = kb.literals, kb.relational, kb.named(name)
+            keys = set(literals.predicate[literals.of_subjects(nodes)].tolist())
+            own, others = (
+                self._numbered(ITEMS[Kind.RELATION], (kb.relations[number] for number in numbers))
+                for numbers in (
+                    set(facts.predicate[found].tolist())
+                    for found in (facts.of_subjects(nodes), facts.of_tails(nodes))
+                )
+            )
+            has = self._numbered(ITEMS[Kind.KEY], (kb.keys[number] for number in keys)) | own
+            self._known[name] = has, others
+        return self._known[name]
+
+    def _numbered(self, slot: str, texts: Iterable[str]) -> frozenset[int]:
+        return frozenset(
+            self._numbers[slot, text] for text in texts if (slot, text) in self._numbers
+        )
 
 
 def _inside(first: int, last: int, spans: Iterable[tuple[int, int]]) -> bool:

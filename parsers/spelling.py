@@ -10,12 +10,16 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
+from importlib import resources
 
 from rapidfuzz import fuzz, process
+from rapidfuzz.distance import OSA
 
 # How similar each word must be to the one at its place; no other beginning is a slip of the pen.
 NEAR_WORD = 75
+# A word of so many letters may have so many slips: letters lost, added, exchanged or swapped.
+SLIPS = ((4, 1), (8, 2))
 # Sorting the words costs a little: "X of Y" is more often X of Y than Y of X.
 SORTED = 0.97
 
@@ -26,6 +30,7 @@ _SITE = re.compile(r"(?:https?://)?(?:www\.)?([^\s/]+\.[^\W\d_]{2,}(?:[:/]\S*)?)
 _NUMBERS = re.compile(r"[^\w\s]?\d+(?:[\W_]+\d+)*")
 _ROMAN = re.compile(r"m{0,3}(?:cm|cd|d?c{0,3})(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})")
 _WORDS = re.compile(r"[\s‐-―−-]+")
+_LETTERS = re.compile(r"(?<![\w./@])[^\W\d_]+(?![\d_@]|[./]\w)")
 _DASHES = str.maketrans(dict.fromkeys("‐‑‒–—―−", "-"))
 _AROUND = re.compile(r"^the\s+|['’]s?$", re.IGNORECASE)
 
@@ -194,3 +199,76 @@ def similarity(one: str, other: str) -> float:
 @lru_cache(maxsize=100_000)
 def _plain(text: str) -> str:
     return " ".join(_ADDRESS.sub("", text).casefold().split())
+
+
+class Speller:
+    """Mends slips of the pen in words that are not known.
+
+    ``words`` are those that may be meant, in lower case, the most frequent first: of equally near
+    ones the first is taken. ``others`` are known, but rare: nobody who slips means them.
+    """
+
+    def __init__(self, words: Iterable[str], others: Iterable[str] = ()) -> None:
+        meant = dict.fromkeys(filter(str.isalpha, words))
+        # By their first letter, as hardly anybody slips there, and their length.
+        self._groups: dict[tuple[str, int], list[str]] = {}
+        for word in meant:
+            self._groups.setdefault((word[0], len(word)), []).append(word)
+        self._known = meant.keys() | set(others)
+        self._mended: dict[str, str] = {}
+
+    def word(self, word: str) -> str:
+        """The known word that this one nearly is, in its case; itself where there is none.
+
+        What is all capitals stays: it is an abbreviation or a code.
+
+        >>> Speller(["which", "capital"]).word("Captial")
+        'Capital'
+        """
+        lower = word.lower()
+        if lower in self._known or word.isupper():
+            return word
+        if lower not in self._mended:
+            self._mended[lower] = self._nearest(lower)
+        found = self._mended[lower]
+        if found == lower:
+            return word
+        return found.title() if word[0].isupper() else found
+
+    def text(self, text: str) -> str:
+        """A text whose words are mended; an address stays."""
+        return _LETTERS.sub(lambda match: self.word(match[0]), text)
+
+    def _nearest(self, word: str) -> str:
+        most = max((slips for least, slips in SLIPS if len(word) >= least), default=0)
+        best, fewest = word, (most + 1, 0)
+        for length in range(len(word) - most, len(word) + most + 1):
+            for known in self._groups.get((word[0], length), ()):
+                slips = OSA.distance(word, known, score_cutoff=fewest[0])
+                if slips > fewest[0] or (slips > 1 and not _same_ends(word, known)):
+                    continue
+                # Letters that are swapped go before one lost or added, and that before another.
+                kind = 1 if length != len(word) else 2 * (sorted(word) != sorted(known))
+                found = slips, kind
+                if found < fewest:
+                    best, fewest = known, found
+        return best
+
+
+def _same_ends(word: str, other: str) -> bool:
+    return word[:2] == other[:2] and word[-1] == other[-1]
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a text in lower case: what `Speller` takes for one.
+
+    >>> words_of("Guinea-Bissau's 2 ports")
+    ['guinea', 'bissau', 's', 'ports']
+    """
+    return [word.lower() for word in _LETTERS.findall(text)]
+
+
+@cache
+def english() -> tuple[str, ...]:
+    """Common English words."""
+    return tuple(resources.files("parsers").joinpath("english.txt").read_text("utf-8").split())

@@ -192,7 +192,8 @@ class _Writer:
             or (first == last and not wanted.isdisjoint(foldings(self.question.words[first])))
         ]
         if exact:
-            return exact
+            # The whole of "Trinidad and Tobago", though "Trinidad" is an alias of it.
+            return sorted(exact, key=lambda span: span[0] - span[1])
         near = []
         for span in spans:
             text = self.question.span(*span)

@@ -203,11 +203,18 @@ class Vocabulary:
         self._numbers = {word: number for number, word in enumerate(self.words, 2)}
 
     @classmethod
-    def of(cls, questions: Iterable[Question], extra: Iterable[str], least: int = 2) -> Vocabulary:
-        """The words that occur at least so often, and the extra ones."""
+    def of(
+        cls, questions: Iterable[Question], extra: Iterable[str], least: int = 2, *,
+        ranked: bool = False,
+    ) -> Vocabulary:  # fmt: skip
+        """The words that occur at least so often, and the extra ones, in order.
+
+        ``ranked``: the most frequent ones first.
+        """
         counts = Counter(word.lower() for question in questions for word in question.words)
-        frequent = {word for word, count in counts.items() if count >= least}
-        return cls(sorted(frequent | {word.lower() for word in extra}))
+        words = {word for word, count in counts.items() if count >= least}
+        words |= {word.lower() for word in extra}
+        return cls(sorted(words, key=lambda word: (-counts[word] * ranked, word)))
 
     def __len__(self) -> int:
         return len(self.words) + 2

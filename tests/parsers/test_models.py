@@ -177,3 +177,20 @@ def test_parts_of_a_batch_give_the_step_of_the_whole(
     whole, parts = (load_file(tmp_path / name / "last.safetensors") for name in ("0", "5"))
     for name, tensor in whole.items():
         assert torch.allclose(tensor, parts[name], atol=2e-4), name
+
+
+def test_a_run_of_before_scores_without_what_is_known(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example]
+) -> None:
+    """A state that does not say of how many parts a score is made; moved, too."""
+    from parsers.models.pointer.network import OLD_WEIGHTS, WEIGHTS
+
+    kind = registry.model_class("pointer")
+    model: Any = kind.create(quick(), small, small_examples)
+    state = model.state()
+    del state["weights"]
+    old: Any = kind.restore(quick(), small, state, Path())
+    assert len(model.network.common_weights) == len(WEIGHTS) > OLD_WEIGHTS
+    for one in (old, old.moved()):
+        assert len(one.network.common_weights) == OLD_WEIGHTS
+        assert one.predict(["What is the capital of Norway?"])[0]

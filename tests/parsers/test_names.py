@@ -178,3 +178,35 @@ def test_an_alias_is_not_copied_for_what_it_is_not_likely_to_mean() -> None:
     program = read("QueryName(Relate(Find(Congo Republic), capital, forward))")
     with pytest.raises(NotExpressible):
         steps_of(program, Question.of("capital of Congo"), Actions.of(KB), LINKER)
+
+
+def test_a_name_within_a_longer_one_is_none() -> None:
+    builder = Builder()
+    builder.add_concept("lake", "lake")
+    builder.add_entity("town", "Victoria", ["lake"])
+    builder.add_entity("lake-victoria", "Lake Victoria", ["lake"], ["Nyanza"])
+    builder.add_entity("both", "Trinidad and Tobago", ["lake"], ["Trinidad"])
+    linker = Linker(builder.build())
+    actions = Actions.of(linker.kb)
+    question = Question.of("Is lake victoria larger than trinidad and tobago?")
+    found = Mentions(actions.entries, linker).of(question)
+    assert [question.span(*span) for span in found.names] == [
+        "lake victoria", "trinidad and tobago",
+    ]  # fmt: skip
+    # Nor is it taught as what the longer one is called by.
+    steps = steps_of(read('QueryName(Find("Trinidad and Tobago"))'), question, actions, linker)
+    spans = [(step.start, step.token) for step in steps if step.slot == "span end"]
+    assert [question.span(*span) for span in spans] == ["trinidad and tobago"]
+
+
+def test_the_items_of_what_is_named_are_known() -> None:
+    linker = Linker(world())
+    actions = Actions.of(linker.kb)
+    found = Mentions(actions.entries, linker).of(Question.of("Which cities lie in Britain?"))
+    has, leads = ([actions.entries[number] for number in numbers] for numbers in found.known)
+    assert ("relation", "country") in leads
+    assert ("relation", "country") not in has
+    found = Mentions(actions.entries, linker).of(Question.of("Where is City A?"))
+    has, leads = ([actions.entries[number] for number in numbers] for numbers in found.known)
+    assert ("relation", "country") in has
+    assert not leads

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,12 +40,16 @@ class PointerItem(Item):
 
 
 def prepare(
-    examples: Sequence[Example], actions: Actions, linker: Linker, mentions: Mentions
+    examples: Sequence[Example],
+    actions: Actions,
+    linker: Linker,
+    mentions: Mentions,
+    read: Callable[[str], Question] = Question.of,
 ) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
     """The examples that the actions can express, and the others with the reason."""
     items, left = [], []
     for example in examples:
-        question = Question.of(example.question)
+        question = read(example.question)
         try:
             asking = example.asking if actions.asked else PLAIN
             steps = steps_of(example.program, question, actions, linker, asking)
@@ -67,6 +71,7 @@ class Words(Tensors):
     marks: Tensor  # B × L × MARKS
     names: Tensor  # B × L × L, 1 where a name goes from a token (rows) to a token (columns)
     items: Tensor  # B × A, 1 where the item of an action is mentioned
+    known: Tensor  # B × A × 2, 1 where what is named has the item, and where it leads to that
     vectors: Tensor | None  # B × L × P, of a pretrained encoder
     lengths: Tensor  # B, on the CPU wherever the others are: packing asks for that
 
@@ -86,6 +91,7 @@ class Words(Tensors):
         marks = np.zeros((count, longest, len(MARKS)), np.float32)
         names = np.zeros((count, longest, longest), np.float32)
         items = np.zeros((count, actions), np.float32)
+        known = np.zeros((count, actions, 2), np.float32)
         vectors = None
         if questions[0].vectors is not None:
             vectors = np.zeros((count, longest, questions[0].vectors.shape[1]), np.float32)
@@ -102,6 +108,8 @@ class Words(Tensors):
             for first, last in asked.mentioned.names:
                 names[row, first, last] = 1
             items[row, list(asked.mentioned.items)] = 1
+            for end, found in enumerate(asked.mentioned.known):
+                known[row, list(found), end] = 1
             if vectors is not None and asked.vectors is not None:
                 vectors[row, : len(own)] = asked.vectors
         lengths = torch.tensor([len(asked.question.words) for asked in questions])
@@ -112,6 +120,7 @@ class Words(Tensors):
             marks=torch.from_numpy(marks),
             names=torch.from_numpy(names),
             items=torch.from_numpy(items),
+            known=torch.from_numpy(known),
             vectors=None if vectors is None else torch.from_numpy(vectors),
             lengths=lengths,
         )

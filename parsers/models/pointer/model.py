@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +44,18 @@ from parsers.models.pointer.data import (
     function_number,
     prepare,
 )
-from parsers.models.pointer.network import ActionVectors, Encoded, Network
+from parsers.models.pointer.network import (
+    OLD_WEIGHTS,
+    WEIGHTS,
+    ActionVectors,
+    Encoded,
+    Network,
+)
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
 from parsers.models.search import Hypothesis, search
 from parsers.names import with_others
 from parsers.settings import Settings
+from parsers.spelling import Speller
 from parsers.steps import known_texts
 from parsers.tokens import Question, Vocabulary
 
@@ -64,14 +72,15 @@ class PointerModel(Model):
     network: Network
 
     def __init__(
-        self, settings: Settings, linker: Linker, vocabulary: Vocabulary, actions: Actions
-    ) -> None:
+        self, settings: Settings, linker: Linker, vocabulary: Vocabulary, actions: Actions,
+        weights: int = len(WEIGHTS),
+    ) -> None:  # fmt: skip
         super().__init__(settings, linker.kb)
         self.vocabulary, self.actions, self.linker = vocabulary, actions, linker
         self.mentions = Mentions(actions.entries, self.linker)
         self.encoder = encoder_of(settings)
         size = self.encoder.size if self.encoder else 0
-        self.network = Network(vocabulary, actions, settings.pointer, size)
+        self.network = Network(vocabulary, actions, settings.pointer, size, weights)
         if self.encoder:
             names = self.encoder.names(text for _, text in actions.entries)
             self.network.name_vectors.copy_(names)
@@ -91,10 +100,14 @@ class PointerModel(Model):
         What several programs name and their questions do not say becomes a known text.
         """
         linker = Linker(kb)
-        actions = Actions.of(kb, known_texts(examples, linker))
-        called = [word for _, text in actions.entries for word in Question.of(text).words]
-        questions = (Question.of(example.question) for example in examples)
-        return cls(settings, linker, Vocabulary.of(questions, called), actions)
+        # Words as they are written without slips of the pen, where the examples tell that.
+        questions = (Question.of(one.extra.get("clean", one.question)) for one in examples)
+        called = [word for _, text in Actions.of(kb).entries for word in Question.of(text).words]
+        vocabulary = Vocabulary.of(questions, called, ranked=True)
+        speller = linker.speller(vocabulary.words)
+        mended = [replace(one, question=speller.text(one.question)) for one in examples]
+        actions = Actions.of(kb, known_texts(mended, linker))
+        return cls(settings, linker, vocabulary, actions)
 
     @classmethod
     def restore(
@@ -104,7 +117,8 @@ class PointerModel(Model):
         actions = Actions(tuple((slot, text) for slot, text in state["actions"]))
         if len(set(actions.entries)) < len(actions):
             raise ValueError("an action stands twice")
-        model = cls(settings, Linker(kb), Vocabulary(state["words"]), actions)
+        weights = int(state.get("weights", OLD_WEIGHTS))
+        model = cls(settings, Linker(kb), Vocabulary(state["words"]), actions, weights)
         if model.encoder:
             model.encoder.check(state.get("pretrained"))  # runs of before have none
         return model
@@ -117,7 +131,8 @@ class PointerModel(Model):
         """
         known = [entry for entry in self.actions.entries if entry[0] in KNOWN.values()]
         actions = Actions.of(self.kb, known, self.actions.asked)
-        other = PointerModel(self.settings, self.linker, self.vocabulary, actions)
+        parts = len(self.network.common_weights)
+        other = PointerModel(self.settings, self.linker, self.vocabulary, actions, parts)
         take_over(other, self)
         is_new = [self.actions.number(*entry) is None for entry in other.actions.entries]
         with torch.no_grad():
@@ -145,10 +160,11 @@ class PointerModel(Model):
         return other
 
     def state(self) -> dict[str, Any]:
-        """The words, the actions, and which encoder is read."""
+        """The words, the actions, the parts of a score, and which encoder is read."""
         pretrained = {"pretrained": self.encoder.mark} if self.encoder else {}
         return {
             **pretrained,
+            "weights": len(self.network.common_weights),
             "words": self.vocabulary.words,
             "actions": [[slot, text] for slot, text in self.actions.entries],
         }
@@ -167,7 +183,7 @@ class PointerModel(Model):
         self, examples: Sequence[Example]
     ) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
         """The examples whose arguments stand in the question or in the schema, and the others."""
-        items, left = prepare(examples, self.actions, self.linker, self.mentions)
+        items, left = prepare(examples, self.actions, self.linker, self.mentions, self.read)
         if self.encoder:
             with Progress("reading questions", len(items)) as bar:
                 vectors = self.encoder.of([item.asked.question for item in items], bar.advance)
@@ -190,7 +206,7 @@ class PointerModel(Model):
     ) -> list[list[Prediction]]:
         """Programs that always type, or, unconstrained, what the best actions amount to."""
         decoder = self._decoder(constrained)
-        asked = self._read([Question.of(question) for question in questions])
+        asked = self._read([self.read(question) for question in questions])
         if beams == 1 and not guided:
             return [[self._prediction(one) for one in found] for found in decoder.best(asked)]
         result = []
@@ -206,6 +222,15 @@ class PointerModel(Model):
                 found = _with_others(found, question.mentioned.several)
             result.append([self._prediction(one) for one in found])
         return result
+
+    @cached_property
+    def speller(self) -> Speller:
+        """What mends slips of the pen in questions."""
+        return self.linker.speller(self.vocabulary.words)
+
+    def read(self, question: str) -> Question:
+        """A question as the model reads it, slips of the pen mended."""
+        return Question.of(self.speller.text(question))
 
     def _read(self, questions: Sequence[Question]) -> list[Asked]:
         """The questions with all that the network reads of them."""

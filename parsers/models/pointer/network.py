@@ -29,7 +29,12 @@ from parsers.tokens import MOST_PIECES, PIECES, Question, Vocabulary, pieces
 
 SHAPES = 5
 # What the score of a choice is made of, beside what is learnt of the choice itself.
-WEIGHTS = ("likeness of letters", "being mentioned", "being a name", "likeness of vectors")
+WEIGHTS = (
+    "likeness of letters", "being mentioned", "being a name", "likeness of vectors",
+    "being known of what is named", "leading to what is named",
+)  # fmt: skip
+# Runs of before have only the first of these.
+OLD_WEIGHTS = 4
 UNKNOWN = 1  # the number of words that are not in the vocabulary
 # Dimensions of the fixed vectors of letters: as many as keep those of different words apart.
 LETTERS = 192
@@ -50,6 +55,7 @@ class Encoded:
     marks: Tensor  # these as in `Words`
     names: Tensor
     items: Tensor
+    known: Tensor
     vectors: Tensor | None
 
     def rows(self, index: Tensor) -> Encoded:
@@ -57,7 +63,7 @@ class Encoded:
         vectors = None if self.vectors is None else self.vectors[index]
         return Encoded(
             self.tokens[index], self.letters[index], self.inside[index], self.marks[index],
-            self.names[index], self.items[index], vectors,
+            self.names[index], self.items[index], self.known[index], vectors,
         )  # fmt: skip
 
 
@@ -83,8 +89,9 @@ class Network(nn.Module):
     small_words: Tensor
 
     def __init__(
-        self, vocabulary: Vocabulary, actions: Actions, sizes: PointerSettings, pretrained: int = 0
-    ) -> None:
+        self, vocabulary: Vocabulary, actions: Actions, sizes: PointerSettings,
+        pretrained: int = 0, weights: int = len(WEIGHTS),
+    ) -> None:  # fmt: skip
         super().__init__()
         embedding, hidden = sizes.embedding, sizes.hidden
         self.size, self.forget = len(actions), sizes.forget
@@ -109,8 +116,8 @@ class Network(nn.Module):
         self.mention = nn.Linear(hidden, hidden, bias=False)
         # Each is a sum of what is the same at all steps, which slots without examples go by, and
         # of what depends on the step.
-        self.weights = nn.Linear(hidden, len(WEIGHTS))
-        self.common_weights = nn.Parameter(torch.ones(len(WEIGHTS)))
+        self.weights = nn.Linear(hidden, weights)
+        self.common_weights = nn.Parameter(torch.ones(weights))
         # Words that mention an item of the kind that a step chooses draw its attention.
         self.drawn = nn.Parameter(torch.tensor(2.0))
         self.dropout = nn.Dropout(sizes.dropout)
@@ -199,7 +206,14 @@ class Network(nn.Module):
         letters = self._letters(words.words, words.pieces)
         tokens = self.dropout(tokens.contiguous())
         encoded = Encoded(
-            tokens, letters, inside, words.marks, words.names, words.items, words.vectors
+            tokens,
+            letters,
+            inside,
+            words.marks,
+            words.names,
+            words.items,
+            words.known,
+            words.vectors,
         )
         return encoded, first
 
@@ -242,6 +256,9 @@ class Network(nn.Module):
         # Five: a likeness of letters is at most 1, and a score must outweigh what is learnt.
         by_action = by_action + 5 * weights[..., :1] * alike
         by_action = by_action + weights[..., 1:2] * encoded.items.unsqueeze(1)
+        if weights.shape[-1] > OLD_WEIGHTS:
+            known = weights[..., OLD_WEIGHTS:] @ encoded.known.transpose(1, 2)
+            by_action = by_action + known
         if vectors.pretrained is not None:
             seen = normalize(self.alike(meant @ encoded.vectors), dim=-1)
             by_action = by_action + 5 * weights[..., 3:4] * (
