@@ -212,7 +212,7 @@ class Mentions:
     def __init__(self, entries: Sequence[tuple[str, str]], linker: Linker) -> None:
         self._linker = linker
         self._items: dict[str, list[int]] = {}
-        self._entries = entries
+        self.entries = entries
         self._marks = [self._marks_of(slot, text) for slot, text in entries]
         self._numbers = {entry: number for number, entry in enumerate(entries)}
         self._known: dict[str, tuple[frozenset[int], frozenset[int]]] = {}
@@ -226,10 +226,6 @@ class Mentions:
             types = self._linker.schema.types((text, KEY_SLOTS[slot]))
             return [_MARK[f"{slot} of {type}"] for type in sorted(types)]
         return [_MARK[slot]] if slot in ITEM_SLOTS else []
-
-    def entry(self, number: int) -> tuple[str, str]:
-        """The entry, (slot, text), of a number."""
-        return self._entries[number]
 
     def of(self, question: Question) -> Mentioned:
         """The marks of a question's tokens, the names and the items that it mentions."""

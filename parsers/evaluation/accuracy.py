@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from kopl.example import Asked
 from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
 from kopl_base.errors import counted
-from parsers.constrain.rerank import by_execution, plausible
+from parsers.constrain.rerank import Judgement, by_execution, plausible
 from parsers.evaluation.judging import PARTS, RULES, VERDICTS, JudgedExample, columns_of, judge
 from parsers.languages import OutputLanguage, Prediction
 
@@ -58,6 +58,13 @@ class Predicts(Protocol):
         guided: bool = False,
     ) -> list[list[Prediction]]:  # fmt: skip
         """For each question some predictions, the most probable first."""
+
+
+class Judges(Protocol):
+    """What says how sure answers are (`parsers.refusals.silence`)."""
+
+    def sure(self, question: str, judgement: Judgement[Prediction]) -> float:
+        """How sure the first one is that was kept of a beam, from 0 to 1."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +130,14 @@ class Report:
     def compared(self) -> list[JudgedExample]:
         """Those whose questions say what is right; the others are only predicted."""
         return [one for one in self.judged if one.compared]
+
+    def confidences(self, fitted: Callable[[float], float] | None) -> list[float]:
+        """Of those compared: how sure they are, else what was ``fitted`` to their probability."""
+        return [
+            one.sure if one.sure is not None
+            else fitted(one.prediction.probability) if fitted else one.prediction.probability
+            for one in self.compared
+        ]  # fmt: skip
 
     @property
     def accuracy(self) -> float:
@@ -213,12 +228,13 @@ def evaluate(
     model: Predicts, examples: Sequence[Asked], seen_answers: Iterable[str],
     advance: Callable[[int], None] = lambda count: None,
     *, beams: int = 1, constrained: bool = True, guided: bool = False,
+    silence: Judges | None = None,
 ) -> Report:  # fmt: skip
     """Predict for every question, run the best prediction and compare its answer.
 
     ``guided``: the best is the first of the `plausible` ones that has exactly one answer, if one
     has. Where the best of a beam finds nothing, a model that writes programs call by call searches
-    once more without calls that find nothing.
+    once more without calls that find nothing. ``silence`` says then how sure the best is.
     """
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
@@ -228,22 +244,18 @@ def evaluate(
         questions = [examples[n].question for n in part]
         found = model.predict(questions, beams=beams, constrained=constrained, guided=guided)
         for n, predictions in zip(part, found, strict=True):
-            best, outcome = _best(predictions, model.language, guided)
-            judged[n] = judge(examples[n], best, model.language, outcome)
+            if not guided or not predictions:
+                best, outcome, sure = (predictions or [NOTHING])[0], None, None
+            else:
+                found_out = by_execution(plausible(predictions), model.language.run)
+                first = found_out.kept[0]
+                best = first.prediction
+                outcome = first.result if isinstance(first.result, Denoted) else None
+                sure = silence.sure(examples[n].question, found_out) if silence else None
+            one = judge(examples[n], best, model.language, outcome)
+            judged[n] = one if sure is None else replace(one, sure=sure)
         advance(len(part))
     return Report([one for one in judged if one is not None], frozenset(seen_answers))
-
-
-def _best(
-    predictions: list[Prediction], language: OutputLanguage, guided: bool
-) -> tuple[Prediction, Denoted | None]:
-    """The prediction that counts, and what running it gave where that is known already."""
-    if not predictions:
-        return NOTHING, None
-    if not guided:
-        return predictions[0], None
-    chosen = by_execution(plausible(predictions), language.run).kept[0]
-    return chosen.prediction, chosen.result if isinstance(chosen.result, Denoted) else None
 
 
 @dataclass(frozen=True)

@@ -355,9 +355,9 @@ class Calibration:
         if not raw:
             return cls(None, None, [])
         before = expected_calibration_error(raw, right)
-        if temperature is None or not temperature.is_fitted:
+        found = report.confidences(temperature.confidence if temperature else None)
+        if found == raw and (temperature is None or not temperature.is_fitted):
             return cls(before, None, reliability(raw, right))
-        found = [temperature.confidence(one) for one in raw]
         return cls(
             before, expected_calibration_error(found, right), reliability(found, right)
         )  # fmt: skip

@@ -65,6 +65,7 @@ class JudgedExample:
     same_program: bool
     same_form: bool
     error_kind: str | None = field(default=None, repr=False)
+    sure: float | None = None  # how sure the answer is, where that was fitted
 
     @property
     def right(self) -> bool:

@@ -23,6 +23,7 @@ from parsers.evaluation.accuracy import (
     Report,
 )
 from parsers.evaluation.confidence import Calibration, Decoding, Temperature
+from parsers.evaluation.coverage import SelectiveRisk
 from parsers.evaluation.judging import HOPS, SKILLS
 
 # What stands for the answer of a prediction that has none; the published programs for queries write
@@ -52,9 +53,19 @@ class ScoredRun:
         """How far the confidences are from what is right."""
         return Calibration.of(self.report, self.temperature)
 
+    @cached_property
+    def selective(self) -> SelectiveRisk:
+        """What staying silent below a confidence gains."""
+        fitted = self.temperature.confidence if self.temperature else None
+        right = [one.right for one in self.report.compared]
+        return SelectiveRisk.of(self.report.confidences(fitted), right)
+
     def confidence(self, number: int) -> float:
         """The confidence of a prediction, calibrated where a temperature is known."""
-        probability = self.report.judged[number].prediction.probability
+        one = self.report.judged[number]
+        if one.sure is not None:
+            return one.sure
+        probability = one.prediction.probability
         return self.temperature.confidence(probability) if self.temperature else probability
 
     @property
@@ -79,6 +90,7 @@ class ScoredRun:
                 "temperature": None if self.temperature is None else asdict(self.temperature),
                 **self.calibration.to_json(),
             },
+            "selective": self.selective.to_json(),
             "notes": self.notes,
         }
 

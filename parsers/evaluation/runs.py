@@ -74,6 +74,7 @@ def score_run(
         report = evaluate(
             parser.model, examples, parser.description.answers, bar.advance,
             beams=decoding.beams, constrained=decoding.constrained, guided=decoding.guided,
+            silence=parser.silence if decoding.constrained and decoding.guided else None,
         )  # fmt: skip
     if parts.halved:
         remarks.append(

@@ -19,6 +19,7 @@ from parsers.evaluation.accuracy import (
     Share,
     Table,
 )
+from parsers.evaluation.coverage import COVERAGES
 from parsers.evaluation.judging import HOPS, PARTS, SKILLS, VERDICTS
 from parsers.evaluation.report import LATER, PUBLISHED, TABLE_9, Comparison, Published, ScoredRun
 
@@ -151,7 +152,9 @@ def _confidence(run: ScoredRun, begin: str = "") -> list[str]:
     fitted = ""
     if temperature is not None and temperature.is_fitted:
         fitted = f", at the temperature {temperature.value:.3f} of the {temperature.scale} {after}"
-    return _wrapped(f"{begin}{run.decoding}; expected calibration error {before}{fitted}")
+    area = run.selective.auroc
+    told = "" if area is None else f"; area under the curve of right against wrong {area:.3f}"
+    return _wrapped(f"{begin}{run.decoding}; expected calibration error {before}{fitted}{told}")
 
 
 def _differences(comparison: Comparison) -> list[str]:
@@ -323,6 +326,17 @@ def _calibration(runs: Sequence[ScoredRun]) -> Iterator[tuple[str, ...]]:
         "expected calibration error after, %",
         *(_hundredfold(run.calibration.after) for run in runs),
     )
+    areas = [run.selective.auroc for run in runs]
+    yield (
+        "area under the curve of right against wrong",
+        *(NONE if one is None else f"{one:.3f}" for one in areas),
+    )
+    for coverage in COVERAGES:
+        points = [run.selective.at(coverage) for run in runs]
+        yield (
+            f"wrong of the surest {coverage:.0%}, %",
+            *(_hundredfold(None if one is None else one.risk) for one in points),
+        )
 
 
 def _hundredfold(figure: float | None) -> str:

@@ -24,7 +24,6 @@ from kopl.program import Call, post_order
 from kopl.types import Kind, Type
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions, stem
-from parsers.names import WORDS
 from parsers.refusals.wording import Item, Wording, schema_items, script, stems
 from parsers.spelling import foldings, letters
 from parsers.tokens import Question
@@ -35,10 +34,17 @@ LEAST_LOG = -12.0
 MOST_MARGIN, MOST_WORDS = 8.0, 5
 # A name that fits a span less than this is not what the span says.
 FITTING = 0.74
-# Words that say little of what is asked, in lower case.
-SMALL = frozenset(stem(word) for word in WORDS) | frozenset(
-    "that this which whose does did please doe thi".split()  # noqa: SIM905 (easier to read)
-)
+# Words of grammar and politeness, which training need not know, nor a program say.
+_GRAMMAR = """
+a about actually again all also am an and any are as at be been being but by can could current did
+do does done down during each either else even ever every exactly for from get give go got had has
+have he her here his how i if in into is it its just know last let list many may me might more most
+much must my name need next no nor not now of off on one only or other our out over please put
+really said say see shall she should show so some still such tell than thank that the their them
+then there these they thing this those time to today too under until up us very want was way we well
+were what when where which while who whom whose why will with would yet you your
+"""
+SMALL = frozenset(stem(word) for word in _GRAMMAR.split())
 # Small words that say all the same what kind of thing is asked for.
 _ASKING = frozenset("who whose where when how many much old long tall".split())  # noqa: SIM905
 # A word of a question goes with an item so surely that a program without the item does not say it.
@@ -126,20 +132,19 @@ class Evidencer:
 
     def __init__(self, linker: Linker, mentions: Mentions, wording: Wording) -> None:
         self.linker, self.mentions, self.wording = linker, mentions, wording
-        self._name_words: frozenset[str] | None = None
         # By stems: how much more often a word comes in talk than in questions, as a logarithm.
         self.talk: dict[str, float] = {}
 
-    @property
-    def name_words(self) -> frozenset[str]:
-        """The stems of all words of names and aliases."""
-        if self._name_words is None:
-            kb, found = self.linker.kb, set[str]()
-            for node in range(kb.node_count):
-                for text in (kb.name_of(node), *kb.aliases_of(node)):
-                    found.update(stem(letters(word)) for word in text.replace("-", " ").split())
-            self._name_words = frozenset(found - {""})
-        return self._name_words
+    @cached_property
+    def name_words(self) -> Mapping[str, bool]:
+        """The stems of all words of names and aliases; whether one begins with a small letter."""
+        kb, found = self.linker.kb, dict[str, bool]()
+        for node in range(kb.node_count):
+            for text in (kb.name_of(node), *kb.aliases_of(node)):
+                for word in text.replace("-", " ").split():
+                    key = stem(letters(word))
+                    found[key] = found.get(key, False) or word[:1].islower()
+        return found
 
     def of(self, text: str, tried: Sequence[Tried], best: Tried) -> Evidence:
         """The evidence for ``best`` as the answer to a question, among all that was ``tried``.
@@ -269,11 +274,18 @@ class Evidencer:
             and any(question.words[at][:1].isupper() and at for at in range(first, last + 1))
         ]  # fmt: skip
         in_names = {at for first, last in names for at in range(first, last + 1)}
+        # Where a question has capitals, a word without one is no part of a name that has.
+        cased = any(word[:1].isupper() for word in question.words[1:])
+
+        def in_a_name(at: int, word: str) -> bool:
+            small = self.name_words.get(word)
+            return small is not None and (small or not cased or question.words[at][0].isupper())
+
         content, misspelt = [], 0
         for at, word in said:
             if at in covered:
                 continue
-            if not wording.knows(word) and word not in self.name_words and word not in SMALL:
+            if not wording.knows(word) and not in_a_name(at, word) and word not in SMALL:
                 read = self._misspelt(word)
                 misspelt += read != word
                 word = every[at] = read
@@ -282,7 +294,7 @@ class Evidencer:
         doubts = []
         for at, word in content:
             if not wording.knows(word):
-                if word in self.name_words or at in in_names:
+                if in_a_name(at, word) or at in in_names:
                     found.unlinked.append(at)
                 elif word not in SMALL:
                     found.unknown.append(at)
@@ -346,7 +358,7 @@ class Evidencer:
         values["question mark"] = float("?" in question.text)
         values["words"] = math.log(1 + len(said)) / 2
         values["single word"] = float(len(said) <= 2)
-        other = [n for n in mentioned.items if self.mentions.entry(n) not in items]
+        other = [n for n in mentioned.items if self.mentions.entries[n] not in items]
         values["items not used"] = min(2, len(other)) / 2
         values["talk"] = mean_talk(words, self.talk)
 

@@ -22,6 +22,7 @@ from kopl_base.errors import KoplError
 from kopl_base.stream import writing
 from parsers.actions import Actions
 from parsers.constrain.rerank import Judgement, by_execution, plausible
+from parsers.evaluation.coverage import auroc
 from parsers.evaluation.judging import judge
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
@@ -105,6 +106,12 @@ class Silence:
             return Sureness(confidence, None)
         kind = "entity" if unnamed else kind_of(shares, tried, best)
         return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
+
+    def sure(self, question: str, judgement: Judgement[Prediction]) -> float:
+        """How sure the first one is that was kept of a beam."""
+        first = judgement.kept[0]
+        said = Tried.of(first.prediction, None if first.result is None else first.result.denotation)
+        return self.judged(question, tried_of(judgement), said, 0).confidence
 
     def to_json(self) -> dict[str, Any]:
         """All of it as plain values."""
@@ -192,7 +199,7 @@ def fit(
     sure, is_right, is_outside = shares[:, 0], numbers == 0, numbers > 1
     least = least_confidence(sure, is_right, is_outside)
     fitted = Fitted(
-        len(answerable), len(outside), int(is_right.sum()), area(sure, is_right),
+        len(answerable), len(outside), int(is_right.sum()), auroc(sure, is_right),
         float((sure[~is_outside] >= least).mean()), float((sure[is_outside] < least).mean()),
     )  # fmt: skip
     classifier = Classifier.fit(vectors, numbers, CLASSES)
@@ -264,18 +271,6 @@ def least_confidence(sure: Floats, is_right: Any, is_outside: Any) -> float:
                      for one in tried])  # fmt: skip
     best = tried[sums >= sums.max() - 0.005]
     return float(best[len(best) // 2])
-
-
-def area(sure: Floats, is_right: Any) -> float:
-    """The area under the curve of right against wrong: how often a right one is surer; 1 is best.
-
-    A half where all are right, or all are wrong. Ties count half.
-    """
-    right, wrong = np.sort(sure[is_right]), np.sort(sure[~is_right])
-    if not len(right) or not len(wrong):
-        return 0.5
-    below = np.searchsorted(wrong, right, "left") + np.searchsorted(wrong, right, "right")
-    return float(below.sum() / (2 * len(right) * len(wrong)))
 
 
 # --- kept with a run -----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from kb import KnowledgeBase, KoplError
 from kopl.example import BareQuestion, Example, write_examples
 from kopl.text import read
 from kopl_cli import main
+from parsers.evaluation.coverage import SelectiveRisk
 from parsers.evaluation.runs import calibrate_refusals
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
@@ -21,7 +23,7 @@ from parsers.parser import Parser
 from parsers.refusals import KINDS
 from parsers.refusals.classifier import Classifier
 from parsers.refusals.evidence import FEATURES, Evidencer, Tried
-from parsers.refusals.silence import CLASSES, FILE, area, kind_of, least_confidence
+from parsers.refusals.silence import CLASSES, FILE, kind_of, least_confidence
 from parsers.refusals.wording import Wording, items_of
 
 OUTSIDE = {
@@ -239,11 +241,52 @@ def test_the_classifier() -> None:
         Classifier.from_json({**found.to_json(), "mean": [0.0], "deviation": [1.0]})
 
 
-def test_area_and_least_confidence_by_hand() -> None:
+def test_least_confidence_by_hand() -> None:
     sure = np.array([0.9, 0.8, 0.7, 0.2])
     right = np.array([True, True, False, False])
-    assert area(sure, right) == 1.0
-    assert area(np.array([0.5, 0.5]), np.array([True, False])) == 0.5
-    assert area(np.array([0.9, 0.3, 0.6]), np.array([True, True, False])) == 0.5
     assert 0.7 < least_confidence(sure, right, ~right) <= 0.8
     assert least_confidence(sure, np.ones(4, bool), np.zeros(4, bool)) == 0.5
+
+
+# --- what silence gains --------------------------------------------------------------------------
+
+
+def test_risk_and_coverage_by_hand() -> None:
+    found = SelectiveRisk.of([0.9, 0.3, 0.6, 0.6], [True, False, True, False])
+    assert [(one.coverage, one.confidence) for one in found.points] == [
+        (0.25, 0.9), (0.75, 0.6), (1.0, 0.3),
+    ]  # fmt: skip
+    assert [one.risk for one in found.points] == pytest.approx([0, 1 / 3, 1 / 2])
+    assert found.area == pytest.approx((0 + 2 / 3 + 1 / 2) / 4)
+    # Of four pairs of a right and a wrong one, three are in order and one is a tie.
+    assert found.auroc == pytest.approx(3.5 / 4)
+    assert found.at(0.5) == found.points[1] and found.at(1) == found.points[2]
+    assert found.to_json()["risk by coverage"][0]["risk"] == 0
+
+
+def test_risk_of_none_and_of_all_alike() -> None:
+    assert SelectiveRisk.of([], []) == SelectiveRisk(None, None, ())
+    assert SelectiveRisk.of([0.5, 0.4], [True, True]).auroc is None
+    with pytest.raises(ValueError, match="1 confidences, but 2 outcomes"):
+        SelectiveRisk.of([0.5], [True, False])
+    many = SelectiveRisk.of([n / 500 for n in range(500)], [n > 99 for n in range(500)])
+    assert len(many.points) <= 100 and many.points[-1].coverage == 1
+    assert many.auroc == 1.0 and many.points[-1].risk == pytest.approx(0.2)
+
+
+def test_an_evaluation_goes_by_what_ask_goes_by(
+    run: Path, small_examples: list[Example], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    """Guided as asking is, confidences are those of the refusals; the report draws the curve."""
+    page = tmp_path / "report.html"
+    wrong = [replace(one, answer="Nowhere") for one in small_examples[:3]]
+    write_examples(file := tmp_path / "asked.jsonl", [*wrong, *small_examples[3:20]])
+    given = ["eval", str(run), "--data", str(file), "--execution-guided"]
+    assert main([*given, "--html", str(page), "--json"]) == 0
+    [scored] = json.loads(capsys.readouterr().out)["runs"]
+    selective = scored["selective"]
+    assert 0 <= selective["auroc"] <= 1 and selective["risk by coverage"][-1]["coverage"] == 1
+    assert selective["risk by coverage"][-1]["risk"] >= 0.15
+    assert "Risk and coverage" in page.read_text()
+    assert main(given) == 0
+    assert "right against wrong" in " ".join(capsys.readouterr().out.split())

@@ -203,7 +203,7 @@ def test_the_html_file(comparison: Comparison, small: KnowledgeBase, tmp_path: P
     assert page.tags.count("details") == 3
     # Two charts an error, each with an arrow head of its own; a diagram for each run.
     tips = re.findall(r'<marker id="(\w+)"', content)
-    assert len(tips) == len(set(tips)) == 6 and page.tags.count("svg") == 8
+    assert len(tips) == len(set(tips)) == 6 and page.tags.count("svg") == 10
     assert content.count('stroke="#c22"') == 3
     write_html(tmp_path / "again.html", comparison, errors)
     assert (tmp_path / "again.html").read_bytes() == path.read_bytes()
