@@ -55,6 +55,7 @@ class Patterns:
 
     shares: Mapping[str, int]
     names: Mapping[str, int]
+    pairs: int
     patterns: Mapping[str, Sequence[str]]
     lists: Mapping[str, Sequence[str]]
     before: Sequence[str]
@@ -247,7 +248,9 @@ class Unanswerable:
     # --- facts that do not exist -------------------------------------------------------------
 
     def _premise(self, source: _Named, random: Random) -> str | None:
-        """The question about something else of the same concept of which it finds nothing."""
+        """A question about a fact that is not there, of something that is; None where it fails."""
+        if random.random() < patterns().pairs / 100:
+            return self._of_a_pair(source, random)
         if source.example.answer_form is not None or not _may_find_nothing(source.example.program):
             return None
         other = random.choice(self._names_like(source.node))
@@ -257,6 +260,28 @@ class Unanswerable:
         if self._denotation(program):
             return None
         return source.example.question.replace(source.name, other)
+
+    def _of_a_pair(self, source: _Named, random: Random) -> str | None:
+        """A question about what is named and something that facts like its own lead to."""
+        kb = self.kb
+        facts = list(kb.records(source.node, "head"))
+        others = self._names_like(source.node)
+        if not facts:
+            return None
+        relation = random.choice(facts).relation
+        known = {record.other for record in kb.records(source.node, "both")}
+        nodes = [int(node) for node in kb.named(random.choice(others)).tolist()]
+        ends = [
+            record.other for node in nodes for record in kb.records(node, "head")
+            if record.relation == relation and record.other not in known
+        ]  # fmt: skip
+        if not ends:
+            return None
+        name = kb.name_of(kb.node(random.choice(ends)))
+        if not name or name == source.name:
+            return None
+        pattern = random.choice(patterns().patterns["premise"])
+        return pattern.replace("<first>", source.name).replace("<second>", name)
 
     def _denotation(self, program: Call) -> list[str]:
         try:
