@@ -51,6 +51,20 @@ def claimed_concept(source: Source, target: int) -> str:
     return draw_from(source.random, theirs)
 
 
+def claimed_instance(source: Source, concept: str) -> int:
+    """An entity that is said to be of a concept: one that is, or one that is like those."""
+    own = source.kb.instances_of(concept).tolist()
+    one = draw_from(source.random, own)
+    if not source.nothing:
+        return one
+    source.nothing = False
+    mine, kinds = set(own), []
+    for other in source.pools.concepts_of(one):
+        if free := [n for n in source.kb.instances_of(other).tolist() if n not in mine]:
+            kinds.append(free)
+    return draw_from(source.random, min(kinds, key=len, default=[]))
+
+
 def claimed_end(source: Source, part: DrawnPart) -> int:
     """What a part is said to hold: what it does, or something of that kind which it does not.
 

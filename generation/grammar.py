@@ -45,10 +45,14 @@ ITS = "its"  # the slot that is "his", "her", "its" or "their", by what the rule
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A textual argument that sampling fills in; its kind is that of its place."""
+    """A textual argument that sampling fills in; its kind is that of its place.
+
+    ``text`` is the only one that it may be, where the rule says which: "$relation=capital".
+    """
 
     name: str
     kind: Kind
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -413,9 +417,10 @@ class _ProgramReader:
     def _argument(self, kind: Kind) -> str | Variable:
         word = self._next()
         if word.startswith("$"):
-            if not re.fullmatch(r"\$[a-z]+", word):
-                raise _Malformed(f"a variable is written $name, not {word!r}")
-            return Variable(word[1:], kind)
+            name, fixed, text = word[1:].partition("=")
+            if not re.fullmatch(r"[a-z]+", name) or bool(fixed) != bool(text):
+                raise _Malformed(f"a variable is written $name or $name=text, not {word!r}")
+            return Variable(name, kind, text)
         if word in ("", "(", ")", ","):
             raise _Malformed(f"a variable or a text was expected, not {word!r}")
         if self._tokens[-1:] == ["("]:
@@ -509,6 +514,7 @@ def _check(
         raise _Malformed(f"{twice[0]} stands twice; write {twice[0]}' the second time")
     apart = rule.texts.get(REST, ())
     said = {slot.name for text in apart for slot in slots(text)}
+    said |= {variable.name for variable in _variables(rule.program) if variable.text}
     for text, line in rule.lines.items():
         _at(source, line, _check_text, text, kinds, names, rules)
         if text not in apart:

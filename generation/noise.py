@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -54,13 +54,17 @@ Change = Callable[[str, Random], str]
 
 @dataclass(frozen=True)
 class Tables:
-    """What ``noise.yaml`` says: likelihoods, the keys beside a key, pairs of wordings."""
+    """What ``noise.yaml`` says: likelihoods, the keys beside a key, pairs of wordings, and what
+    stands around a question."""
 
     shares: Mapping[str, float]
     typos: Mapping[str, float]
     neighbours: Mapping[str, str]
     contractions: Mapping[str, str]
     spelling: Mapping[str, str]
+    misspelling: Mapping[str, Sequence[str]]
+    openings: Sequence[str]
+    endings: Sequence[str]
 
 
 @cache
@@ -70,7 +74,14 @@ def tables() -> Tables:
     read = yaml.safe_load(text)
     both = read["spelling"] | {american: british for british, american in read["spelling"].items()}
     return Tables(
-        read["shares"], read["typos"], _neighbours(read["keyboard"]), read["contractions"], both
+        read["shares"],
+        read["typos"],
+        _neighbours(read["keyboard"]),
+        read["contractions"],
+        both,
+        read["misspelling"],
+        read["openings"],
+        read["endings"],
     )
 
 
@@ -104,12 +115,15 @@ class Noise:
                 self._longest = max(self._longest, len(words))
         self._words = {word for name in self._names for word in name.split(" ")}
         self._changes: dict[str, Change] = {
+            "opening": self._open,
+            "ending": self._end,
             "contraction": self._contract,
             "other spelling": self._spell,
             "lost article": _without_article,
             "doubled word": _with_double,
             "lost accents": lambda text, _: without_accents(text),
             "lost apostrophe": _without_apostrophe,
+            "misspelling": self._misspell,
             "typo": self._with_typo,
             "lost punctuation": _without_punctuation,
             "lower case": lambda text, _: text.lower(),
@@ -169,6 +183,37 @@ class Noise:
                     there = text[spans[first][0] : spans[last][1]]
                     found.setdefault(folded, set()).add(there)
         return found
+
+    def _open(self, text: str, random: Random) -> str:
+        """The text behind a few words, as in a chat; it begins small unless a name begins it."""
+        words = folded_words(text)[: self._longest]
+        named = any(" ".join(words[:count]) in self._names for count in range(1, len(words) + 1))
+        opening = random.choice(self._tables.openings)
+        if text[:1].islower():
+            return f"{opening[:1].lower()}{opening[1:]} {text}"
+        return f"{opening} {text if named else text[:1].lower() + text[1:]}"
+
+    def _end(self, text: str, random: Random) -> str:
+        """The text with a few words at its end: before its mark, or as a sentence behind it."""
+        ending = random.choice(self._tables.endings)
+        if "please" in text:
+            return text
+        marked = _END.search(text)
+        if ending[:1].isupper():
+            return f"{text} {ending}" if marked else text
+        at = marked.start() if marked else len(text)
+        return text[:at] + ("" if ending.startswith(",") else " ") + ending + text[at:]
+
+    def _misspell(self, text: str, random: Random) -> str:
+        """The text with a word that is often misspelt, as it often is."""
+        table = self._tables.misspelling
+        found = [match for match in _LETTERS.finditer(text) if match.group().lower() in table]
+        found = [match for match in found if _may_be_mistyped(match, text)]
+        if not found:
+            return text
+        match = random.choice(found)
+        new = random.choice(table[match.group().lower()])
+        return _replaced(text, match, new.capitalize() if match.group()[0].isupper() else new)
 
     def _contract(self, text: str, random: Random) -> str:
         pairs = self._tables.contractions

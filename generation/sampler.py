@@ -6,6 +6,7 @@ which draws its inputs here again.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache, reduce
 from operator import or_
@@ -184,8 +185,11 @@ def _scope(rule: Rule, budget: int, leftovers: list[Leftover], least: int) -> Sc
 
 
 def applicable_rules(grammar: Grammar, kb: KnowledgeBase) -> Grammar:
-    """The grammar without the rules that name relations or keys which a knowledge base lacks."""
-    known = {
+    """The grammar without the rules that name what a knowledge base has no relation, key or concept
+    for."""
+    concepts = {kb.name_of(node) for node in range(kb.entity_count, kb.node_count)}
+    known: dict[Kind, Callable[[str], bool]] = {
+        Kind.CONCEPT: concepts.__contains__,
         Kind.RELATION: lambda text: kb.relation_number(text) >= 0,
         Kind.KEY: lambda text: kb.key_number(text) >= 0,
         Kind.QUALIFIER_KEY: lambda text: kb.key_number(text) >= 0,
@@ -196,8 +200,8 @@ def applicable_rules(grammar: Grammar, kb: KnowledgeBase) -> Grammar:
             return True
         fixed = (
             known[kind](text)
-            for text, (_, kind) in zip(part.arguments, part.function.arguments, strict=True)
-            if isinstance(text, str) and kind in known
+            for given, (_, kind) in zip(part.arguments, part.function.arguments, strict=True)
+            if kind in known and (text := given if isinstance(given, str) else given.text)
         )
         return all(fixed) and all(applies(inner) for inner in part.inputs)
 

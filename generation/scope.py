@@ -140,7 +140,7 @@ class Scope:
         if isinstance(argument, str):
             return argument
         words = self.words.get(argument.name)
-        return words.text if words else None
+        return words.text if words else argument.text or None
 
     def bind(self, argument: str | Variable, words: Words) -> str:
         """The text for an argument; raises NoDraw when it has another one already."""

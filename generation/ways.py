@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from generation.claims import claimed_concept, claimed_end, unrelated_concept
+from generation.claims import claimed_concept, claimed_end, claimed_instance, unrelated_concept
 from generation.grammar import EXISTS, ONE, Part, Pattern, Rule, Symbol, Variable
 from generation.lexicon import (
     END_TIME,
@@ -165,10 +165,14 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     given, everything = scope.given(argument), is_everything(inside)
     if goal.target is None and given and everything:
         goal = goal.at(draw_from(source.random, source.kb.instances_of(given).tolist()))
+    if goal.claim and given and isinstance(inside, Symbol):
+        target = claimed_instance(source, given)
+        inner = source.draw(inside, scope, goal.at(target))
+        return DrawnPart(scope.call(pattern, [inner.call], ConceptWords(given)), target)
     inner = source.draw(inside, scope, goal)
     if not source.kb.is_entity(inner.target):
         raise NoDraw
-    if goal.claim and not everything:
+    if goal.claim and not everything and not given:
         concept = claimed_concept(source, inner.target)
         return DrawnPart(scope.call(pattern, [inner.call], ConceptWords(concept)), inner.target)
     if not everything and source.nothing:

@@ -145,7 +145,8 @@ class Lexicon:
             the = given.fields.get("the") if given else None
             if the is None and self._all_behind_the(text):
                 the = True
-            found = NameWords(text, the)
+            adjective = given.fields.get("adjective", "") if given else ""
+            found = NameWords(text, the, national=adjective)
             if len(self._names) < 100_000:
                 self._names[text] = found
         return found

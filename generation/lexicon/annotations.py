@@ -442,6 +442,7 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "adjective": _comparison,
         "how": _adjective,
         "counted": _text,
+        "having": _verb,
         "event": _verb,
         "identifies": _truth,
         "question": _questions,
@@ -469,5 +470,5 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "complete": _truth,
         "called": _truth,
     },
-    NAMES: {"the": _truth},
+    NAMES: {"the": _truth, "adjective": _noun},
 }

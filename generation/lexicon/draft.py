@@ -126,6 +126,8 @@ def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
         yield "how", scalar(key.how or "none")
     if key.counted:
         yield "counted", scalar(key.counted)
+    if key.having:
+        yield "having", _verb(key.having)
     if key.event:
         yield "event", _verb(key.event)
     for field in ("question", "keyword"):

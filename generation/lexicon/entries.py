@@ -127,6 +127,8 @@ class KeyEntry:
     "" where it is not compared by this wording, None where the noun will do. ``happening``: the
     main wording says what happened, so that none says "has a date of birth". ``counting``: a
     wording counts or is a plain noun, so that none says "has a number of seats equal to 5".
+    ``having`` is the verb before what is ``counted`` if that is not had: a country "emits" more
+    CO2.
     """
 
     noun: str
@@ -146,6 +148,7 @@ class KeyEntry:
     compared: str | None = None
     happening: bool = False
     counting: bool = False
+    having: Verb | None = None
 
     @property
     def beside(self) -> KeyEntry:

@@ -67,10 +67,12 @@ class NameWords(Words):
     """The name of an entity; ``the``: whether "the" goes before it (None: told by the name).
 
     ``alias``: it is an alias, which stands where a rule asks for what a thing is called.
+    ``national`` is what its things are: "Norwegian".
     """
 
     the: bool | None = None
     alias: bool = False
+    national: str = ""
 
     def plain(self) -> str:
         """The name, behind "the" where English wants it."""
@@ -84,11 +86,21 @@ class NameWords(Words):
             return english.name_in_sentence(self.text)
         return english.behind_the(self.text) if self.the else self.text
 
+    def owner(self) -> str:
+        """The name before what it has: "Norway's"."""
+        return english.possessive(self.called())
+
     def bare(self) -> str:
         """The name without an article."""
         if self.alias:
             raise NoWords
         return self.text
+
+    def adjective(self) -> str:
+        """The adjective before what the thing has: "the Norwegian king"."""
+        if not self.national or self.alias:
+            raise NoWords
+        return self.national
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,6 +264,20 @@ class KeyWords(Dated, Words):
         if not self.entry.counted:
             raise NoWords
         return self.entry.counted
+
+    def has(self) -> str:
+        """The verb before "more" and what is counted: "has" seats, "emits" CO2."""
+        return self.entry.having.one if self.entry.having else "has"
+
+    def have(self) -> str:
+        """The same behind "does": "have", "emit"."""
+        return self.entry.having.base if self.entry.having else "have"
+
+    def had(self) -> str:
+        """Nothing, where what is counted is had: "the country with the most seats"."""
+        if self.entry.having:
+            raise NoWords
+        return ""
 
     def event(self) -> str:
         """What happened at a time of the key, of one: "was born"."""
@@ -527,6 +553,10 @@ class ComparisonWords(Words):
         if " " in word and not word.startswith(("more ", "most ", "less ", "least ")):
             raise NoWords
         return word
+
+    def first(self) -> str:
+        """The same behind "the": "the longest" river, never "the furthest north" one."""
+        return f"the {self.bare()}"
 
     def count(self) -> str:
         """Before what the key counts: "more", "fewer" seats; "the most", "the least" debt."""
