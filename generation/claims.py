@@ -53,12 +53,13 @@ def claimed_concept(source: Source, target: int) -> str:
 
 def claimed_instance(source: Source, concept: str) -> int:
     """An entity that is said to be of a concept: one that is, or one that is like those."""
-    own = source.kb.instances_of(concept).tolist()
+    own: list[int] = source.kb.instances_of(concept).tolist()
     one = draw_from(source.random, own)
     if not source.nothing:
         return one
     source.nothing = False
-    mine, kinds = set(own), []
+    mine = set(own)
+    kinds: list[list[int]] = []
     for other in source.pools.concepts_of(one):
         if free := [n for n in source.kb.instances_of(other).tolist() if n not in mine]:
             kinds.append(free)
