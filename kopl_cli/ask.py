@@ -177,6 +177,7 @@ def _show(turn: Turn, kb: KnowledgeBase, arguments: argparse.Namespace, on_termi
         found = [_json(answer, turn.question, kb) for answer in turn.answers]
         line: dict[str, Any] = {"question": turn.said}
         line |= {"read_as": turn.read_as} if turn.read_as is not None else {}
+        line |= {"unresolved": turn.unresolved} if turn.unresolved else {}
         line |= {**found[0]} | ({"more": found[1:]} if len(found) > 1 else {})
         print(json.dumps(line, ensure_ascii=False))
         return
@@ -190,6 +191,8 @@ def _show(turn: Turn, kb: KnowledgeBase, arguments: argparse.Namespace, on_termi
     if not on_terminal:
         print()
         return
+    if turn.unresolved:
+        print(f"(Nothing that was named fits {turn.unresolved!r}; the question is read by itself.)")
     for note in _doubts(turn.answers[0], turn.question, kb) if turn.answers else ():
         print(f"({note[0].upper()}{note[1:]}.)")
 

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kopl.answer_forms import Asking, Is
-from kopl.functions import FILTER_CONCEPT, FIND
+from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, QUERY_NAME, SELECT_AMONG
 from kopl.program import Call, post_order
 from kopl.types import Kind, Type
 from kopl_base.errors import KoplError
@@ -53,13 +53,15 @@ class Turn:
     """What was said, the question it was read as, and the answers, the best first.
 
     ``how`` the question was got: it stands by itself; the last question's ``program`` says it with
-    something in another's place; ``words`` were put in, and the parser read it.
+    something in another's place; ``words`` were put in, and the parser read it. ``unresolved``: a
+    pronoun that nothing fits which was named.
     """
 
     said: str
     question: str
     answers: tuple[Answer, ...]
     how: How = "itself"
+    unresolved: str = ""
 
     @property
     def read_as(self) -> str | None:
@@ -190,18 +192,18 @@ class Conversation:
             return Turn(said, question, tuple(self.parser.ask(question, **options)), "words")
         program = change.of(self._last.program)
         question = question or str(program)
-        answer = self._run(program, change, self._last.answers[0], bool(options.get("trace")))
+        before = self._last.answers[0]
+        asking, form = before.prediction.asking, before.form
+        if isinstance(form, Is) and change.kind is Kind.NAME and change.old == form.name:
+            asking = Asking(Is(change.new))
+        answer = self._run(program, before, asking, bool(options.get("trace")))
         return Turn(said, question, (answer,), "program")
 
-    def _run(self, program: Call, change: _Change, before: Answer, trace: bool) -> Answer:
+    def _run(
+        self, program: Call, before: Answer, asking: Asking | None, trace: bool
+    ) -> Answer:  # fmt: skip
         """The answer of a program that is as probable as the one that it was made of."""
-        language, asking = self.parser.model.language, before.prediction.asking
-        if isinstance(form := before.form, Is) and (change.kind, change.old) == (
-            Kind.NAME,
-            form.name,
-        ):
-            asking = Asking(Is(change.new))
-        log_probability = before.prediction.log_probability
+        language, log_probability = self.parser.model.language, before.prediction.log_probability
         prediction = language.of_program(program, log_probability, asking)
         try:
             found = language.run(prediction, trace=trace)
@@ -252,8 +254,11 @@ class Conversation:
     ) -> Turn | None:  # fmt: skip
         """The question with a name for its pronouns; None where nothing was named that fits."""
         assert self._last is not None
-        if all(pronoun.many for pronoun in found) and _is_several(self._last.answers[0]):
-            return None  # "they" are all of these, which no name stands for
+        lists = (turn for turn in reversed(self.turns) if turn.program and _is_several(turn))
+        if all(pronoun.many for pronoun in found) and (listed := next(lists, None)):
+            turn = self._of_several(said, question, found, listed, options)
+            if turn is not None or listed is self._last:
+                return turn
         names = [
             name for name in self._spoken_of(answers_first=True)
             if all(self._fits(name, pronoun) for pronoun in found)
@@ -264,7 +269,37 @@ class Conversation:
         # "Which country has Oslo as its capital?" says itself whose capital it means.
         is_said = not found[0].noun and (has_names or self._is_preceded(question, found[0].first))
         own = [question.text] if is_said else []
+        if not asked and not own:
+            turn, pronoun = self._by_itself(said, options), found[0]
+            return replace(turn, unresolved=question.span(pronoun.first, pronoun.last))
         return self._likeliest(said, asked, own, options)
+
+    def _of_several(
+        self, said: str, question: Question, found: Sequence[follow_ups.Pronoun], listed: Turn,
+        options: dict[str, Any],
+    ) -> Turn | None:  # fmt: skip
+        """What a question asks of all that was listed: "which of them is the largest?".
+
+        The parser reads what is asked of all things of their kind; then only they are looked at.
+        None where they have no kind in common by their program, or the question is of no set.
+        """
+        assert listed.program is not None
+        last = listed.program
+        kind = last.inputs[0] if last.function is QUERY_NAME else last
+        if kind.function is not FILTER_CONCEPT or any(one.form != "name" for one in found):
+            return None
+        asked = Question.of(listed.question)
+        span = _span_of(asked, kind.arguments[0])
+        noun = asked.span(*span) if span else kind.arguments[0]
+        text = follow_ups.put_for(question, found, f"the {noun}")
+        answers = self.parser.ask(text, **options)
+        read = answers[0].program if answers and _found(answers[0]) else None
+        if read is None or read.function not in (QUERY_NAME, COUNT, SELECT_AMONG):
+            return None
+        among = Call(AND, (read.inputs[0], kind))
+        program, before = Call(read.function, (among,), read.arguments), answers[0]
+        answer = self._run(program, before, before.prediction.asking, bool(options.get("trace")))
+        return Turn(said, f"{text} (of those listed)", (answer,), "words")
 
     def _of_extreme(self, said: str, text: FollowUp, options: dict[str, Any]) -> Turn | None:
         """The last question about another extreme: "and the smallest?"."""
@@ -477,8 +512,8 @@ def _found(answer: Answer) -> bool:
     return bool(answer.answers)
 
 
-def _is_several(answer: Answer) -> bool:
-    return len(answer.answers) > 1
+def _is_several(turn: Turn) -> bool:
+    return bool(turn.answers) and len(turn.answers[0].answers) > 1
 
 
 def _log_probability(turn: Turn) -> float:

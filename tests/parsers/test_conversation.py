@@ -259,12 +259,29 @@ def test_that_country(talks: Talks) -> None:
 
 
 def test_several_are_not_one(talks: Talks) -> None:
-    """No name stands for all countries that were found."""
+    """No name stands for all countries that were found, but a question may be asked of them."""
     question = "which countries have a capital?"
-    talk = talks({question: "QueryName(FilterConcept(FindAll(), country))"})
-    talk.ask(question)
-    assert len(talk.turns[-1].answers[0].answers) > 1
+    set_of = 'FilterConcept(Relate(Or(Find("Oslo"), Find("London")), capital, backward), country)'
+    largest = "SelectAmong(FilterConcept(FindAll(), country), population, largest)"
+    talk = talks({question: f"QueryName({set_of})",
+                  "which of the countries is the largest?": largest})  # fmt: skip
+    assert talk.ask(question).answers[0].answers == ("Norway", "United Kingdom")
     assert talk.ask("what is their capital?").read_as is None
+    turn = talk.ask("which of them is the largest?")
+    assert turn.answers[0].answers == ("United Kingdom",)
+    assert turn.read_as == "which of the countries is the largest? (of those listed)"
+    assert str(turn.program) == (
+        'SelectAmong(And(FilterConcept(FindAll(), "country"), FilterConcept(Relate(Or('
+        'Find("Oslo"), Find("London")), "capital", "backward"), "country")), "population",'
+        ' "largest")'
+    )
+
+
+def test_a_pronoun_that_nothing_fits_is_told(talks: Talks) -> None:
+    talk = talks({"what is the capital of Norway?": CAPITAL.format("Norway")})
+    talk.ask("what is the capital of Norway?")
+    turn = talk.ask("where was he born?")
+    assert (turn.read_as, turn.unresolved) == (None, "he")
 
 
 def test_a_noun_phrase_asks_of_what_was_named(talks: Talks) -> None:
