@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 from kb import KnowledgeBase
-from kopl.example import BareQuestion, Example, read_examples
+from kopl.example import BareQuestion, Example, read_examples, read_questions
 from kopl_base.errors import KoplError
 from kopl_cli.common import torch_is_needed
 
@@ -26,16 +26,24 @@ def questions_for_silence(
 ) -> tuple[list[Example], list[BareQuestion]]:  # fmt: skip
     """By what a run learns when to be silent: validation questions, and some without answers.
 
-    At most so many of each; the same seed gives the same ones. Raises ReadError for validation
+    At most so many of each; the same seed gives the same ones. Those without answers that the run
+    has of its own come first. Raises ReadError for validation
     questions that are not there, and KoplError where nothing can be made of them.
     """
     from generation.noise import Noise
-    from generation.unanswerable import Unanswerable
+    from generation.unanswerable import KINDS, Unanswerable
+    from kopl_cli.training_questions import OUTSIDE
 
     valid = list(read_examples(folder / "valid.jsonl"))
     noise, random = Noise(kb, TYPED), Random(f"silence {seed}")
     answerable = [noise.noised(example, random) for example in valid[:most]]
-    return answerable, list(Unanswerable(kb, seed).questions(valid, most))
+    own = folder / OUTSIDE
+    given = [
+        one for one in (read_questions(own) if own.exists() else ())
+        if isinstance(one, BareQuestion) and one.outside in KINDS
+    ][:most]  # fmt: skip
+    made = Unanswerable(kb, seed).questions(valid, most - len(given)) if len(given) < most else ()
+    return answerable, [*given, *made]
 
 
 def calibrate_for_asking(folder: Path, kb: KnowledgeBase, most: int) -> None:

@@ -6,12 +6,17 @@ import argparse
 import json
 import math
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from generation.blocks import Options
+from generation.conversion import form_named
 from generation.grammar import PROFILES
 from generation.stats import ANSWERS, Statistics, short_rows
+from kopl.example import BareQuestion, Example, read_examples, write_examples
 from kopl_base.errors import KoplError, counted
 
 if TYPE_CHECKING:
@@ -105,6 +110,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="percents of question types, as in Count=20,Verify=5; the others share the rest"
         " (default: what the rules say)",
     )  # fmt: skip
+    parser.add_argument(
+        "--unanswerable", type=_share, default=0.0, metavar="SHARE",
+        help="of questions that the knowledge base does not answer, behind the others: without a"
+        " program, and with the reason; JSON lines only (default: 0)",
+    )  # fmt: skip
     parser.add_argument("--rules", metavar="FILE", help="a grammar in place of the bundled one")
     parser.add_argument(
         "--lexicon", metavar="FILE", help="how names are said: annotations (kopl lexicon init)"
@@ -176,10 +186,11 @@ def run(arguments: argparse.Namespace) -> int:
     from generation.run import run as make
     from kopl_cli.common import open_kb, too_many_workers
 
+    outside = _unanswerable(arguments)
     kb = open_kb(arguments)
     plan = Plan(
-        arguments.kb, arguments.count, arguments.seed, options_of(arguments), arguments.rules,
-        arguments.lexicon, arguments.shard, cache=not arguments.no_cache,
+        arguments.kb, arguments.count - outside, arguments.seed, options_of(arguments),
+        arguments.rules, arguments.lexicon, arguments.shard, cache=not arguments.no_cache,
     )  # fmt: skip
     if not arguments.quiet:
         _tell_of_doubts(kb, arguments.kb, arguments.lexicon)
@@ -190,8 +201,13 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.resume:
             raise KoplError("--resume goes on with a file; of standard output nothing is known")
         statistics = Statistics(bound=ANSWERS)
+        kept: list[Example] = []
         for example in statistics.counting(stream(plan, kb)):
             sys.stdout.write(json.dumps(example.to_json(), ensure_ascii=False) + "\n")
+            if len(kept) < MODELS:
+                kept.append(example)
+        for bare in made_unanswerable(kb, kept, outside, arguments.seed):
+            sys.stdout.write(json.dumps(bare.to_json(), ensure_ascii=False) + "\n")
         if not arguments.quiet:
             _print_statistics(statistics)
         return 0
@@ -206,6 +222,8 @@ def run(arguments: argparse.Namespace) -> int:
         plan, arguments.output, form=arguments.format, executor=executor, resume=arguments.resume,
         kb=kb, licence=arguments.license,
     )  # fmt: skip
+    if outside:
+        _add(Path(arguments.output), kb, outside, arguments.seed)
     if not arguments.quiet:
         _print_statistics(report.statistics)
     candidates = report.kept + sum(report.reasons.values())
@@ -216,6 +234,46 @@ def run(arguments: argparse.Namespace) -> int:
         agreed = counted(report.compared, "query was run and agrees", "queries were run and agree")
         print(f"kopl: {agreed}", file=sys.stderr)
     return 0
+
+
+# Questions with answers after which those without are made, at most.
+MODELS = 5000
+
+
+def _unanswerable(arguments: argparse.Namespace) -> int:
+    """How many of the questions are to have no answer; raises KoplError where they cannot."""
+    count: int = round(arguments.unanswerable * arguments.count)
+    if not count:
+        return 0
+    if count == arguments.count:
+        raise KoplError("--unanswerable: some questions must have answers, after which others are")
+    form = arguments.format or form_named(arguments.output) or "jsonl"
+    if form != "jsonl":
+        raise KoplError(f"--unanswerable writes JSON lines only, as {form} has no such questions")
+    if arguments.shard != (0, 1) or arguments.resume:
+        raise KoplError("--unanswerable goes with neither --shard nor --resume")
+    return count
+
+
+def made_unanswerable(
+    kb: KnowledgeBase, examples: Sequence[Example], count: int, seed: int
+) -> Iterator[BareQuestion]:
+    """So many questions without answers, made after examples; raises KoplError for too few."""
+    from generation.unanswerable import Unanswerable
+
+    made = 0
+    for one in Unanswerable(kb, seed).questions(examples, count) if count else ():
+        made += 1
+        yield one
+    if made < count:
+        raise KoplError(f"only {made} different questions without answers can be made, not {count}")
+
+
+def _add(path: Path, kb: KnowledgeBase, count: int, seed: int) -> None:
+    """Write questions without answers behind those of a file."""
+    examples = list(islice(read_examples(path), MODELS))
+    added = made_unanswerable(kb, examples, count, seed)
+    write_examples(path, chain(read_examples(path), added))
 
 
 def _tell_of_doubts(kb: KnowledgeBase, place: str, lexicon: str | None) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kb import KnowledgeBase
-from kopl.example import Asked, Example, read_examples, read_questions, write_examples
+from kopl.example import Asked, BareQuestion, Example, read_examples, read_questions, write_examples
 from kopl_base.errors import KoplError, ReadError, counted
 from kopl_base.stream import writing
 from kopl_base.training.clock import TOLD, Clock, cores
 from kopl_cli.training_time import MAKING, Making
 from parsers.checkpoint import SOURCES, Sources
 from parsers.settings import Settings
+
+# A run's questions without answers, where its data have some.
+OUTSIDE = "outside.jsonl"
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Questions:
     test: Sequence[Asked]
     sources: Sources
     remark: str = ""
+    outside: Sequence[BareQuestion] = ()  # those that say why they have no answer
 
 
 def check(settings: Settings) -> None:
@@ -57,6 +61,9 @@ def make(
     for name, source in asdict(found.sources).items():
         count = write_examples(folder / f"{name}.jsonl", parts[name])
         print(f"{name}: {counted(count, 'question')} ({source}){purposes[name]}")
+    if found.outside:
+        count = write_examples(folder / OUTSIDE, found.outside)
+        print(f"without answers: {counted(count, 'question')}, by which it learns to be silent")
     if found.remark:
         print(found.remark)
     with writing(folder / SOURCES) as file:
@@ -77,12 +84,31 @@ def _questions(
     if settings.data and Path(settings.data).is_dir():
         return _of_folder(Path(settings.data), settings.seed), settings
     if settings.data:
-        examples = list(read_examples(settings.data))
-        return _split(examples, settings.data, settings.seed), settings
+        examples, outside = _parted(settings.data)
+        return replace(_split(examples, settings.data, settings.seed), outside=outside), settings
     examples = generated(kb, settings, folder, clock)
     if len(examples) != settings.questions:
         settings = settings.changed({"questions": len(examples)})
     return _split(examples, "generated", settings.seed), settings
+
+
+def _parted(path: str) -> tuple[list[Example], list[BareQuestion]]:
+    """The questions of a file that have programs, and those that say why they have no answer.
+
+    Raises ReadError, also for a question with neither.
+    """
+    examples, outside = [], []
+    for number, one in enumerate(read_questions(path), 1):
+        if isinstance(one, Example):
+            examples.append(one)
+        elif one.outside is not None:
+            outside.append(one)
+        else:
+            raise ReadError(
+                "not an example: there is no 'program', and 'outside' does not say why",
+                place=f"question {number}", source=path,
+            )  # fmt: skip
+    return examples, outside
 
 
 def _split(examples: list[Example], source: str, seed: int) -> Questions:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from generation import generate
 from generation.unanswerable import KINDS, Unanswerable, patterns
 from kb import KnowledgeBase, KoplError, load
-from kopl.example import BareQuestion, Example
+from kopl.example import BareQuestion, Example, read_questions, write_examples
+from kopl_cli import main
 
 
 @cache
@@ -57,7 +59,7 @@ def test_an_invented_name_is_no_name_that_there_is() -> None:
 
 
 def test_no_pattern_says_what_is_no_list() -> None:
-    lists = {"name", *patterns().lists}
+    lists = {"name", "first", "second", *patterns().lists}
     every = [one for group in patterns().patterns.values() for one in group]
     every += [one for group in patterns().lists.values() for one in group]
     assert {name for text in every for name in re.findall(r"<(\w+)>", text)} <= lists
@@ -84,3 +86,68 @@ def test_a_question_keeps_why_it_has_no_answer() -> None:
     one = BareQuestion("Capital of Atlantis?", id="7", outside="entity")
     assert one.to_json() == {"id": "7", "question": "Capital of Atlantis?", "outside": "entity"}
     assert BareQuestion.from_json(one.to_json()) == one
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "asked.jsonl"
+    given = [
+        "generate",
+        "--kb",
+        "world",
+        "--profile",
+        "people",
+        "-n",
+        "40",
+        "-s",
+        "2",
+        "--no-sparql",
+        "-q",
+    ]
+    assert main([*given, "--unanswerable", "0.25", "-o", str(file)]) == 0
+    asked = list(read_questions(file))
+    outside = [one for one in asked if isinstance(one, BareQuestion)]
+    assert len(asked) == 40 and len(outside) == 10 and asked[30:] == outside
+    assert all(one.outside in KINDS for one in outside)
+    capsys.readouterr()
+    assert main([*given, "--unanswerable", "0.25", "-o", "-"]) == 0
+    assert capsys.readouterr().out == file.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["--unanswerable", "1"], "some questions must have answers"),
+        (["--unanswerable", "0.5", "--format", "csv"], "JSON lines only"),
+        (["--unanswerable", "0.5", "--shard", "1/2"], "neither --shard nor"),
+    ],
+)
+def test_what_the_command_refuses(
+    given: list[str], told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(["generate", "--kb", "world", "-n", "10", "-o", str(tmp_path / "asked"), *given]) != 0
+    )
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_takes_them_from_its_data(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    from kopl_cli.calibration import questions_for_silence
+    from kopl_cli.training_questions import OUTSIDE, make
+    from parsers.settings import Settings
+
+    kb, examples = world()
+    write_examples(file := tmp_path / "data.jsonl", [*examples, *made()[:30]])
+    (folder := tmp_path / "run").mkdir()
+    make(kb, Settings(data=str(file)), folder)
+    assert "without answers: 30 questions" in capsys.readouterr().out
+    assert list(read_questions(folder / OUTSIDE)) == list(made()[:30])
+    answerable, outside = questions_for_silence(folder, kb, 40, 1)
+    assert len(answerable) == 8 and list(outside[:30]) == list(made()[:30]) and len(outside) == 40
+    write_examples(file, [*examples, BareQuestion("What is it?")])
+    with pytest.raises(KoplError, match=r"question 81: .*'outside' does not say why"):
+        make(kb, Settings(data=str(file)), folder)
