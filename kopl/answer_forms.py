@@ -39,7 +39,7 @@ class Is:
 AnswerForm: TypeAlias = Exists | Is
 
 # What stands behind a program that a parser writes where not one thing is asked for.
-SEVERAL, EXISTS, IS = "several", "exists", "is"
+ASKED = SEVERAL, EXISTS, IS = "several", "exists", "is"
 
 
 @dataclass(frozen=True)
@@ -91,6 +91,14 @@ def words_behind(type: Type) -> tuple[str, ...]:
     if type is Type.TRUTH:
         return ()
     return (SEVERAL, IS) if type in (Type.NAMES, Type.ENTITIES, Type.FACTS) else (SEVERAL,)
+
+
+def asked_of(program: Call, words: Sequence[str]) -> Asking:
+    """What words behind a program ask of it; raises ValueError for such as do not fit it."""
+    asking = Asking.of_words(words)
+    if words and words[0] not in words_behind(program.function.output):
+        raise ValueError(f"{words[0]!r} is not asked of {program.function.output.value}")
+    return asking
 
 
 def read_form(item: Any, program: Call | None = None) -> AnswerForm | None:

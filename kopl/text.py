@@ -13,6 +13,7 @@ from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from kopl.answer_forms import ASKED, PLAIN, Asking, asked_of
 from kopl.errors import LimitError, ParseError
 from kopl.functions import SPELLINGS, Function
 from kopl.program import Call, linked, post_order
@@ -238,6 +239,27 @@ def _segments(text: str) -> list[tuple[str, str]]:
 
 def read_serialised(text: str) -> Call:
     """The program in the paper's serialised spelling; raises ParseError naming the call."""
+    return _assembled(_serialised_calls(text))
+
+
+def read_asked(text: str) -> tuple[Call, Asking]:
+    """The program, and what is asked of it, in the spelling of `write_asked`.
+
+    Raises ParseError naming the call, or for what does not fit the program.
+    """
+    calls = _serialised_calls(text)
+    if len(calls) < 2 or calls[-1][0] not in ASKED:
+        return _assembled(calls), PLAIN
+    word, arguments = calls.pop()
+    program = _assembled(calls)
+    try:
+        return program, asked_of(program, [word, *arguments])
+    except ValueError as error:
+        raise ParseError(str(error), len(calls)) from None
+
+
+def _serialised_calls(text: str) -> list[tuple[str, list[str]]]:
+    """The functions of a serialised text, each with its arguments."""
     calls: list[tuple[str, list[str]]] = []
     segments = _segments(text)
     for at, (mark, body) in enumerate(segments):
@@ -247,6 +269,11 @@ def read_serialised(text: str) -> Call:
         # One blank on each side belongs to the marks; further blanks belong to the argument.
         body = body.removeprefix(" ")
         calls[-1][1].append(body if at == len(segments) - 1 else body.removesuffix(" "))
+    return calls
+
+
+def _assembled(calls: Sequence[tuple[str, Sequence[str]]]) -> Call:
+    """The program of calls in post-order; raises ParseError naming the call."""
     stack: list[Call] = []
     for number, (name, arguments) in enumerate(calls):
         if not name:
@@ -271,6 +298,15 @@ def write_serialised(program: Call) -> str:
         " <arg> ".join([call.function.name, *map(escape_marks, call.arguments)])
         for call in post_order(program)
     )
+
+
+def write_asked(program: Call, asking: Asking) -> str:
+    """The program in the serialised spelling and, behind it, what is asked of it.
+
+    A program of which its single answer is asked for is written as without.
+    """
+    words = " <arg> ".join(map(escape_marks, asking.words))
+    return write_serialised(program) + (f" <func> {words}" if words else "")
 
 
 # --- JSON -------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from kb import KnowledgeBase
 from kb.schema import Key
 from kb.values import NO_UNIT
-from kopl.answer_forms import EXISTS, IS, PLAIN, SEVERAL, Asking, words_behind
+from kopl.answer_forms import ASKED, IS, PLAIN, Asking, asked_of, words_behind
 from kopl.automaton import ITEMS, KEYS, MOST_CALLS, Prefix, type_of_key, types_without_key
 from kopl.errors import ParseError
 from kopl.functions import FUNCTIONS, Function
@@ -40,9 +40,8 @@ KNOWN: dict[Kind, str] = {
     Kind.STRING: "known string",
     Kind.ANY_VALUE: "known string",
 }
-# What may be chosen behind a program that is written, where not one thing is asked for. A name that
-# is asked about is written as if a function took it.
-ASKED = (SEVERAL, EXISTS, IS)
+# What is asked of a program (`ASKED`) is chosen behind it, like a function; a name that is asked
+# about is written as if a function took it.
 IS_NAME = Function(
     IS, (), (("name", Kind.NAME),), Type.TRUTH, None, 0, "Whether a name is what is found.", "", IS
 )
@@ -403,9 +402,11 @@ class FreeDraft(Draft):
             if is_end and len(self.ready) != 1:
                 raise ParseError(f"{len(self.ready)} calls are left over at the end")
             if action[1] in ASKED:
-                type = self.ready[0].function.output
-                if action[1] not in words_behind(type):
-                    raise ParseError(f"{action[1]!r} is not asked of {type.value}")
+                words = (IS, "") if action[1] == IS else (action[1],)
+                try:
+                    asked_of(self.ready[0], words)
+                except ValueError as error:
+                    raise ParseError(str(error), self.prefix.calls) from None
             elif action[1] and FUNCTIONS[action[1]].arity > len(self.ready):
                 raise ParseError(f"{action[1]} finds too few inputs", self.prefix.calls)
         super().take(action)

@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from kb import KnowledgeBase
-from kopl.answer_forms import AnswerForm, Asking, answer_of
+from kopl.answer_forms import ASKED, PLAIN, AnswerForm, Asking, answer_of, asked_of
 from kopl.errors import ParseError, ProgramError
 from kopl.example import Example
 from kopl.executor import Denoted, Executor
@@ -26,7 +26,7 @@ from kopl.sparql.errors import NotInKoplError, QueryReadError, SparqlError
 from kopl.sparql.from_kopl import Style, translate
 from kopl.sparql.reader import read
 from kopl.sparql.to_kopl import from_sparql
-from kopl.text import read_serialised, write_serialised
+from kopl.text import read_asked, read_serialised, write_asked, write_serialised
 from kopl_base.errors import KoplError, counted
 from parsers.constrain import Constraint, TokenTable, kopl_constraint, sparql_constraint
 from parsers.registry import language_class
@@ -86,6 +86,8 @@ class OutputLanguage(ABC):
     name: ClassVar[str]
     # What a tokenizer of texts shall keep whole, beside the words.
     marks: ClassVar[tuple[str, ...]] = ()
+    # Whether its texts say what is asked of the denotation; those that older runs learnt do not.
+    says_asking = False
 
     def __init__(self, kb: KnowledgeBase) -> None:
         self.kb = kb
@@ -142,23 +144,33 @@ MOST_ARGUMENTS = max(len(function.arguments) for function in FUNCTIONS.values())
 
 
 class KoplLanguage(OutputLanguage):
-    """Programs in the paper's serialised text; shown to people in the nested one."""
+    """Programs in the paper's serialised text; shown to people in the nested one.
+
+    Behind the program stands what is asked of it (`kopl.text.write_asked`).
+    """
 
     name = "kopl"
     marks = MARKS
+    says_asking = True
 
     def constraint(self, table: TokenTable) -> Constraint:
         """The well-typed programs over the knowledge base."""
-        return kopl_constraint(self.kb, table)
+        return kopl_constraint(self.kb, table, asked=self.says_asking)
 
     def gold(self, example: Example) -> str:
-        """The serialised text of an example's program."""
-        return write_serialised(example.program)
+        """The serialised text of an example's program and of what is asked of it."""
+        if not self.says_asking:
+            return write_serialised(example.program)
+        fits(example)
+        return write_asked(example.program, example.asking)
 
     def read(self, text: str, log_probability: float = 0.0) -> Prediction:
         """The program that a serialised text says, if it says one that types."""
         try:
-            return self.of_program(read_serialised(text), log_probability)
+            if not self.says_asking:
+                return self.of_program(read_serialised(text), log_probability)
+            program, asking = read_asked(text)
+            return self.of_program(program, log_probability, asking)
         except ProgramError as error:
             return Prediction(text, log_probability, None, error)
 
@@ -169,6 +181,14 @@ class KoplLanguage(OutputLanguage):
         return Prediction(str(program), log_probability, program, None, asking)
 
 
+def fits(example: Example) -> None:
+    """Raise NotWritableError where a language of programs cannot say what an example asks."""
+    try:
+        asked_of(example.program, example.asking.words)
+    except ValueError as error:
+        raise NotWritableError(str(error)) from None
+
+
 @dataclass(frozen=True)
 class Outline:
     """A program as the paper's RNN writes it: functions in post-order, arguments of each."""
@@ -177,22 +197,33 @@ class Outline:
     arguments: tuple[tuple[str, ...], ...]
 
     @classmethod
-    def of(cls, program: Call) -> Outline:
-        """The outline of a program; `program` reads it back."""
-        calls = list(post_order(program))
-        return cls(
-            tuple(call.function.name for call in calls), tuple(call.arguments for call in calls)
-        )
+    def of(cls, program: Call, asking: Asking = PLAIN) -> Outline:
+        """The outline of a program, and of what is asked of it; `read` reads it back."""
+        calls = [(call.function.name, call.arguments) for call in post_order(program)]
+        if asking.words:
+            calls.append((asking.words[0], asking.words[1:]))
+        return cls(tuple(name for name, _ in calls), tuple(texts for _, texts in calls))
 
-    def program(self) -> Call:
-        """The program; raises ParseError where the functions do not fit together."""
-        return assembled(self.functions, self.arguments)
+    def read(self) -> tuple[Call, Asking]:
+        """The program and what is asked of it; raises ParseError where that fits nowhere."""
+        functions, arguments = self.functions, self.arguments
+        words: tuple[str, ...] = ()
+        if functions and functions[-1] in ASKED:
+            words = (functions[-1], *arguments[-1])
+            functions, arguments = functions[:-1], arguments[:-1]
+        program = assembled(functions, arguments)
+        try:
+            return program, asked_of(program, words)
+        except ValueError as error:
+            raise ParseError(str(error), len(functions)) from None
 
 
 def assembled(functions: Sequence[str], arguments: Sequence[Sequence[str]]) -> Call:
     """The program of functions in post-order; raises ParseError where they do not fit together."""
     ready: list[Call] = []
     for number, (name, texts) in enumerate(zip(functions, arguments, strict=True)):
+        if name not in FUNCTIONS:
+            raise ParseError(f"{name!r} stands behind no program", number)
         function = FUNCTIONS[name]
         if len(ready) < function.arity:
             wanted = counted(function.arity, "input")

@@ -16,6 +16,7 @@ from kb import KnowledgeBase
 from kb.schema import Key, Schema, ValueType
 from kb.store import NameKind
 from kb.values import NO_UNIT
+from kopl.answer_forms import ASKED, IS, words_behind
 from kopl.automaton import (
     KEYS,
     MOST_CALLS,
@@ -63,15 +64,23 @@ def kopl_constraint(
     most_calls: int = MOST_CALLS,
     most_open: int = MOST_OPEN,
     most_text: int = 120,
+    asked: bool = False,
 ) -> Constraint:
     """The constraint of programs over a knowledge base, in the serialised spelling.
 
     ``values``: string arguments are any text of at most ``most_text`` bytes, or only values that
     the key has. A program has at most ``most_calls`` calls, and at most ``most_open`` sets wait
-    for a call that takes them. Raises KoplError when the tokens cannot spell any program.
+    for a call that takes them. ``asked``: behind a program may stand what is asked of it, as
+    `kopl.text.write_asked` writes it. Raises KoplError when the tokens cannot spell any program.
     """
     language = ProgramTexts(
-        kb, table, values=values, most_calls=most_calls, most_open=most_open, most_text=most_text
+        kb,
+        table,
+        values=values,
+        most_calls=most_calls,
+        most_open=most_open,
+        most_text=most_text,
+        asked=asked,
     )
     return Constraint(language, table)
 
@@ -88,6 +97,7 @@ class ProgramTexts:
         most_calls: int = MOST_CALLS,
         most_open: int = MOST_OPEN,
         most_text: int = 120,
+        asked: bool = False,
     ) -> None:
         if values not in ("free", "kb"):
             raise ValueError(f"values are 'free' or 'kb', not {values!r}")
@@ -107,6 +117,11 @@ class ProgramTexts:
         self._units = cache(self._list_units)
         self._texts = cache(self._list_texts)
         self._calls = cache(self._list_calls)
+        self._asked: frozenset[str] = frozenset()
+        if asked:
+            named = bool(self._listed(Kind.NAME, None, True).texts)
+            spelt = (word for word in ASKED if self._spelt([word]).texts)
+            self._asked = frozenset(word for word in spelt if named or word != IS)
         self._automaton = Automaton(
             filter(self._is_feasible, FUNCTIONS.values()),
             self._has,
@@ -128,7 +143,17 @@ class ProgramTexts:
         part, written, open_ = outer.part, outer.written, outer.blank != _MUST
         goes_on = part != "end"
         if part == "call":
-            found.append((self._calls(self._automaton.following(written)), outer))
+            functions, words = self._automaton.following(written), self._words(written)
+            found.append((self._calls(functions, words), outer))
+        elif part == "name mark":
+            if open_:
+                found.append((self._argument, outer))
+        elif part == "name":
+            found.append((self._listed(Kind.NAME, None, bool(outer.blank)), outer))
+        elif part == "asked":
+            if outer.blank != _TAKEN:
+                found.append((STOP, outer))
+            goes_on = False
         elif part == "mark":
             if open_:
                 found.append((self._argument, outer))
@@ -142,7 +167,7 @@ class ProgramTexts:
         elif part == "done":
             if written.may_end and outer.blank != _TAKEN:
                 found.append((STOP, outer))
-            goes_on = bool(self._automaton.following(written))
+            goes_on = bool(self._automaton.following(written) or self._words(written))
             if goes_on and open_:
                 found.append((self._next_call, outer))
         if goes_on and outer.blank in (_MAY, _MUST):
@@ -157,9 +182,12 @@ class ProgramTexts:
             return _END
         if outer.part == "call":
             assert isinstance(terminal, Names)
+            if (word := terminal.found(place).decode()) in self._asked:
+                return Outer("name mark" if word == IS else "asked", outer.written)
             return _behind(outer.written.begun(SPELLINGS[terminal.found(place).decode()]), _MAY)
         if terminal is self._argument:
-            return outer._replace(part="argument", blank=_MAY)
+            named = outer.part == "name mark"
+            return outer._replace(part="name" if named else "argument", blank=_MAY)
         if terminal is self._next_call:
             return outer._replace(part="call", blank=_MAY)
         if terminal is self._number and outer.part == "argument":
@@ -167,6 +195,8 @@ class ProgramTexts:
         if not isinstance(terminal, Names):
             return _argued(outer, "", _OWN if isinstance(terminal, FreeText) else _MAY)
         text = terminal.found(place)
+        if outer.part == "name":
+            return outer._replace(part="asked", blank=_MAY)
         key = text.decode() if outer.written.kind in KEYS else ""
         # A backslash would escape a mark directly behind it.
         return _argued(outer, key, _MUST if text.endswith((b" ", b"\\")) else _MAY)
@@ -176,8 +206,14 @@ class ProgramTexts:
 
     # --- functions ----------------------------------------------------------------------------
 
-    def _list_calls(self, functions: tuple[Function, ...]) -> Names:
-        return self._spelt(text for one in functions for text in _spellings(one))
+    def _words(self, written: Prefix) -> tuple[str, ...]:
+        """What may be asked of a program that is written."""
+        if not self._asked or not written.may_end:
+            return ()
+        return tuple(one for one in words_behind(written.ready[0].type) if one in self._asked)
+
+    def _list_calls(self, functions: tuple[Function, ...], words: tuple[str, ...]) -> Names:
+        return self._spelt([*(text for one in functions for text in _spellings(one)), *words])
 
     def _is_feasible(self, function: Function) -> bool:
         """Whether the tokens spell a function, and the knowledge base has what it needs."""

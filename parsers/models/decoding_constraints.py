@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from kb import KnowledgeBase
 from kb.values import NO_UNIT, ValueReadError, read_quantity
+from kopl.answer_forms import ASKED, IS, words_behind
 from kopl.automaton import ITEMS, Automaton, Prefix
 from kopl.functions import FUNCTIONS
 from kopl.types import Kind
@@ -55,8 +57,18 @@ def _is_quantity(text: str, units: frozenset[str]) -> bool:
     return unit == NO_UNIT or unit in units
 
 
+class Calls(NamedTuple):
+    """Where a sequence of functions is, and whether what is asked of the program was said."""
+
+    prefix: Prefix
+    is_asked: bool = False
+
+
 class FunctionConstraint:
-    """Functions in post-order that make a well-typed program; number 0 is the end."""
+    """Functions in post-order that make a well-typed program; number 0 is the end.
+
+    Behind the program may stand what is asked of it, where ``functions`` has the words.
+    """
 
     def __init__(self, functions: Sequence[str], by_kind: Mapping[object, Sequence[int]]) -> None:
         self._names = functions
@@ -68,27 +80,40 @@ class FunctionConstraint:
             if all(by_kind[kind] for _, kind in function.arguments)
         ]
         self._automaton = Automaton(sayable, joins_beyond=True)
+        self._asked = {
+            word for word in ASKED if word in self._numbers and (word != IS or by_kind[Kind.NAME])
+        }
 
-    def start(self) -> Prefix:
+    def start(self) -> Calls:
         """No calls; what their arguments are is not looked at."""
-        return Prefix()
+        return Calls(Prefix())
 
-    def allowed(self, state: Prefix) -> Ids:
+    def allowed(self, state: Calls) -> Ids:
         """The functions that may follow."""
-        found = [self._numbers[one.name] for one in self._automaton.following(state)]
-        return np.array([0, *found] if state.may_end else found, np.int64)
+        if state.is_asked:
+            return np.zeros(1, np.int64)
+        found = [self._numbers[one.name] for one in self._automaton.following(state.prefix)]
+        if not state.prefix.may_end:
+            return np.array(found, np.int64)
+        words = self._asked.intersection(words_behind(state.prefix.ready[0].type))
+        return np.array([0, *found, *sorted(map(self._numbers.__getitem__, words))], np.int64)
 
-    def advance(self, state: Prefix, token: int) -> Prefix:
+    def advance(self, state: Calls, token: int) -> Calls:
         """The state behind a call of a function."""
-        begun = state.begun(FUNCTIONS[self._names[token]])
-        return begun if begun.function is None else begun.closed()
+        if (name := self._names[token]) in ASKED:
+            return state._replace(is_asked=True)
+        begun = state.prefix.begun(FUNCTIONS[name])
+        return Calls(begun if begun.function is None else begun.closed())
 
 
 class ArgumentConstraint:
     """The arguments of one function, each of its kind, then the end (number 0)."""
 
     def __init__(self, function: str, by_kind: Mapping[object, Sequence[int]]) -> None:
-        kinds = [kind for _, kind in FUNCTIONS[function].arguments]
+        if function in ASKED:
+            kinds = [Kind.NAME] if function == IS else []
+        else:
+            kinds = [kind for _, kind in FUNCTIONS[function].arguments]
         self._numbers = [np.array(by_kind[kind], np.int64) for kind in kinds]
 
     def start(self) -> int:

@@ -11,19 +11,24 @@ from typing import Any
 import pytest
 
 from kb import KnowledgeBase, write_snapshot
-from kopl.answer_forms import PLAIN, Asking, Exists, Is, words_behind
+from kopl.answer_forms import ASKED, PLAIN, Asking, Exists, Is, words_behind
 from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.executor import Executor
-from kopl.text import read
+from kopl.functions import FUNCTIONS
+from kopl.text import read, read_asked, write_asked
+from kopl.typecheck import check
+from kopl.types import Kind
 from kopl_cli import main
-from parsers.actions import ASKED, FUNCTION, Actions, Draft, FreeDraft, outcome
+from parsers.actions import FUNCTION, Actions, Draft, FreeDraft, outcome
+from parsers.constrain import kopl_constraint
 from parsers.linking import Linker, unsaid
 from parsers.steps import steps_of
 from parsers.tokens import Question
 from tests.parsers.conftest import COUNTRIES, quick
+from tests.parsers.constrain_support import decoded, table_of
 
-NAMES = list(COUNTRIES)
+NAMES = list(COUNTRIES)[:5]
 
 
 def asked(kb: KnowledgeBase) -> list[Example]:
@@ -36,7 +41,8 @@ def asked(kb: KnowledgeBase) -> list[Example]:
         answer = None if "answers" in told else told.pop("answer", executor.run(tree).answer)
         found.append(Example(question, tree, answer, **told))
 
-    for at, (name, (capital, _, _)) in enumerate(COUNTRIES.items()):
+    for at, name in enumerate(NAMES):
+        capital, _, year = COUNTRIES[name]
         other = NAMES[(at + 1) % len(NAMES)]
         for subject, answer in ((name, "yes"), (other, "no")):
             add(f"Is {capital} the capital of {subject}?",
@@ -47,7 +53,6 @@ def asked(kb: KnowledgeBase) -> list[Example]:
         add(f"Is {name} larger than {other}?", larger,
             answer="yes" if tree.answer == name else "no", answer_form=Is(name))  # fmt: skip
         add(f"Which is larger, {name} or {other}?", larger)
-        year = COUNTRIES[name][2]
         countries = f'FilterConcept(FilterYear(FindAll(), inception, {year}, "="), country)'
         names = tuple(executor.run(f"QueryName({countries})").denotation)
         add(f"Which countries were founded in {year}?", f"QueryName({countries})", answers=names)
@@ -115,6 +120,85 @@ def test_actions_of_before_say_nothing_of_what_is_asked(small: KnowledgeBase) ->
     ]  # fmt: skip
 
 
+# --- texts ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "unigram"])
+def test_texts_say_only_what_fits_their_program(small: KnowledgeBase, kind: str) -> None:
+    pytest.importorskip("tokenizers")
+    texts = [write_asked(example.program, example.asking) for example in asked(small)]
+    _, table = table_of(kind, small, [*FUNCTIONS, *texts, "0 1 2 3 4 5 6 7 8 9 - ."])
+    constraint = kopl_constraint(small, table, asked=True)
+    plain, seen = kopl_constraint(small, table), set()
+    for seed in range(600):
+        text = table.text(decoded(constraint, random.Random(seed)))
+        program, asking = read_asked(text)
+        check(program)
+        seen.add((*asking.words[:1], program.function.name))
+        assert plain.accepts(text) is (asking == PLAIN)
+        if isinstance(asking.form, Is):
+            assert len(small.named(asking.form.name))
+    said = {word for word, *_ in seen if word in ASKED}
+    assert said == set(ASKED), said
+    for example in asked(small):
+        assert constraint.accepts(write_asked(example.program, example.asking))
+
+
+def test_texts_are_read_back(small: KnowledgeBase) -> None:
+    from parsers.languages import KoplLanguage, NotWritableError, Outline
+
+    language = KoplLanguage(small)
+    for example in asked(small):
+        prediction = language.read(language.gold(example))
+        assert (prediction.program, prediction.asking) == (example.program, example.asking)
+        outline = Outline.of(example.program, example.asking)
+        assert outline.read() == (example.program, example.asking)
+    names = read("QueryName(FindAll())")
+    marked = Asking(Is("a <arg> b \\"))
+    assert read_asked(write_asked(names, marked)) == (names, marked)
+    for text, message in (
+        ("FindAll <func> exists", "'exists' is not asked of a set of entities"),
+        ("FindAll <func> Count <func> several", "'several' is not asked of a number"),
+        ("FindAll <func> is", "'is' says nothing"),
+        ("exists", "exists"),
+    ):
+        found = language.read(text)
+        assert found.program is None and message in str(found.error)
+    area = Example("?", read('QueryAttr(Find("Norway"), area)'), "yes", answer_form=Is("5"))
+    with pytest.raises(NotWritableError, match="'is' is not asked of attribute values"):
+        language.gold(area)
+    language.says_asking = False
+    [listed] = [one for one in asked(small) if one.answers][:1]
+    assert language.read(language.gold(listed)).asking is None
+
+
+def test_words_behind_functions(small: KnowledgeBase) -> None:
+    """What the recurrent network may write: only what fits, and then the end."""
+    from parsers.models.decoding_constraints import ArgumentConstraint, FunctionConstraint
+
+    texts = ["", *FUNCTIONS, *ASKED]
+    by_kind = {kind: [1] for kind in Kind}
+    constraint = FunctionConstraint(texts, by_kind)
+    for names, words in (
+        (["FindAll", "Count"], {"exists"}),
+        (["FindAll", "QueryName"], {"several", "is"}),
+        (["FindAll", "QueryAttr"], {"several"}),
+        (["FindAll", "FindAll"], set()),
+        (["FindAll", "Count", "exists"], set()),
+    ):  # fmt: skip
+        state = constraint.start()
+        for name in names:
+            state = constraint.advance(state, texts.index(name))
+        allowed = {texts[number] for number in constraint.allowed(state)}
+        assert allowed & set(ASKED) == words
+        assert names[-1] != "exists" or allowed == {""}
+    old = FunctionConstraint(["", *FUNCTIONS], by_kind)
+    state = old.advance(old.advance(old.start(), 1), texts.index("Count"))
+    assert len(ArgumentConstraint("is", by_kind).allowed(0)) == 1
+    assert ArgumentConstraint("exists", by_kind).allowed(0).tolist() == [0]
+    assert old.allowed(state).tolist() == [0]
+
+
 # --- models --------------------------------------------------------------------------------------
 
 
@@ -139,7 +223,7 @@ def forms(
     return run
 
 
-@pytest.mark.parametrize("model", ["pointer"])
+@pytest.mark.parametrize("model", ["pointer", "rnn", "seq2seq"])
 def test_what_is_asked_is_learnt(
     forms: Callable[[str], Path], small: KnowledgeBase, model: str
 ) -> None:

@@ -31,7 +31,7 @@ def test_programs_are_read_back(small: KnowledgeBase, small_examples: list[Examp
         assert prediction.program == example.program and prediction.log_probability == -0.5
         assert read(prediction.text) == example.program
         outline = Outline.of(example.program)
-        assert outline.program() == example.program
+        assert outline.read() == (example.program, example.asking)
         assert all(len(texts) <= MOST_ARGUMENTS for texts in outline.arguments)
         assert language.run(prediction).answer == example.answer
 

@@ -19,6 +19,7 @@ import torch
 from torch import Tensor
 
 from kb import KnowledgeBase
+from kopl.answer_forms import ASKED, PLAIN
 from kopl.errors import ParseError
 from kopl.example import Example
 from kopl.functions import FUNCTIONS
@@ -29,7 +30,7 @@ from parsers.languages import (
     NotWritableError,
     Outline,
     Prediction,
-    assembled,
+    fits,
     language_of,
     tokens_of,
 )
@@ -304,14 +305,21 @@ class RnnPrograms(RnnModel):
     def inventories(
         cls, settings: Settings, kb: KnowledgeBase, examples: Sequence[Example]
     ) -> tuple[Inventory, Inventory]:
-        """All functions, and every string that is an argument in the examples."""
-        outlines = (Outline.of(example.program) for example in examples)
+        """All functions and what is asked, and every string that is an argument in the examples."""
+        outlines = (Outline.of(example.program, example.asking) for example in examples)
         strings = {text for outline in outlines for texts in outline.arguments for text in texts}
-        return Inventory(list(FUNCTIONS)), Inventory.of(strings)
+        return Inventory([*FUNCTIONS, *ASKED]), Inventory.of(strings)
 
     def numbers(self, example: Example) -> tuple[list[int], list[list[int]]]:
-        """The functions of an example's program, and of each its arguments and an end."""
-        outline = Outline.of(example.program)
+        """The functions of an example's program, and of each its arguments and an end.
+
+        What is asked of the program stands last, like a function.
+        """
+        try:
+            fits(example)
+        except NotWritableError as error:
+            raise Unsayable(str(error)) from None
+        outline = Outline.of(example.program, example.asking if self._says_asking else PLAIN)
         functions = [self.tokens.number(name) or 0 for name in outline.functions]
         if len(functions) >= MOST_CALLS:
             raise Unsayable(f"the program has {MOST_CALLS} calls or more")
@@ -322,6 +330,11 @@ class RnnPrograms(RnnModel):
             ended = [*numbers, 0, *[IGNORED] * MOST_ARGUMENTS]
             arguments.append(ended[:MOST_ARGUMENTS])
         return functions, arguments
+
+    @cached_property
+    def _says_asking(self) -> bool:
+        """Whether what is asked of a program stands behind it; not in runs of before."""
+        return self.tokens.number(ASKED[0]) is not None
 
     @cached_property
     def _by_kind(self) -> dict[object, list[int]]:
@@ -391,7 +404,9 @@ class RnnPrograms(RnnModel):
         names = [self.tokens.texts[number] for number in functions]
         texts = [[self.arguments.texts[number] for number in numbers] for numbers in arguments]
         try:
-            return self.language.of_program(assembled(names, texts), log_probability)
+            program, asking = Outline(tuple(names), tuple(map(tuple, texts))).read()
+            said = asking if self._says_asking else None
+            return self.language.of_program(program, log_probability, said)
         except ParseError as error:
             return Prediction(" ".join(names), log_probability, None, error)
 

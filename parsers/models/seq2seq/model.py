@@ -120,12 +120,20 @@ class Seq2SeqModel(Model):
                     f"the weights of {settings.seq2seq.name} (seq2seq.name) are others now than"
                     " those that its adapters were trained beside; put these back, or train again"
                 )
-        return cls(settings, kb, tokenizer, _fitted(inner, settings, tokenizer), state["new"], mark)
+        inner = _fitted(inner, settings, tokenizer)
+        model = cls(settings, kb, tokenizer, inner, state["new"], mark)
+        # The texts that runs of before learnt do not.
+        model.language.says_asking &= state.get("says asking", False)
+        return model
 
     def state(self) -> dict[str, Any]:
-        """Which parameters the pretrained weights did not bring; with adapters, which they are."""
+        """Which parameters the pretrained weights did not bring, and what its texts say.
+
+        With adapters, which weights they are beside.
+        """
         base = {"base": self._mark} if self._mark else {}
-        return {"new": sorted(name.removeprefix("inner.") for name in self._new), **base}
+        new = sorted(name.removeprefix("inner.") for name in self._new)
+        return {"new": new, "says asking": self.language.says_asking, **base}
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer and the model's form, so that no hub is needed any more."""
@@ -194,8 +202,9 @@ class Seq2SeqModel(Model):
         """Whether a text is the same after the tokenizer, or at least says the same program."""
         if text == again:
             return True
-        program = self.language.read(text).program
-        return program is not None and program == self.language.read(again).program
+        one, other = self.language.read(text), self.language.read(again)
+        same = one.program == other.program and one.asking == other.asking
+        return one.program is not None and same
 
     def collate(self, items: Sequence[Seq2SeqItem]) -> Seq2SeqBatch:
         """The tensors of some examples."""
