@@ -103,7 +103,7 @@ class Actions:
         """The actions for programs over a knowledge base; ``known`` texts as entries.
 
         A known name that the knowledge base does not have is left out. ``asked``: the words of
-        `ASKED` that may be chosen; a model that did not learn them has none.
+        `ASKED` that may be chosen; a model that learns none does not say what is asked.
         """
         entries = [(FUNCTION, name) for name in ("", *FUNCTIONS, *asked)]
         for kind in Kind:

@@ -9,7 +9,7 @@ import math
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -179,6 +179,12 @@ class KoplLanguage(OutputLanguage):
     ) -> Prediction:
         """The prediction of a program; one that does not type holds the reason when it is run."""
         return Prediction(str(program), log_probability, program, None, asking)
+
+
+def words_asked(examples: Iterable[Example]) -> tuple[str, ...]:
+    """Of `ASKED` what examples ask; a model that learns of none does not say what is asked."""
+    found = {word for example in examples for word in example.asking.words[:1]}
+    return tuple(word for word in ASKED if word in found)
 
 
 def fits(example: Example) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -128,6 +129,43 @@ class NodeNames:
                 return
         yield name
 
+    def related(self, name: str, question: str) -> list[str]:
+        """Other names that a name may be short for, or that may be short for it.
+
+        Those come first that the question has, by name or alias; then longer ones before shorter
+        ones, and the best known first.
+        """
+        kb, facts = self._kb, self._facts
+        longer: dict[str, int] = {}
+        for text in _holding(self._names_text, self.index.texts, name):
+            longer[text] = max(facts[node] for node in kb.named(text).tolist())
+        for text in _holding(self._aliases_text, self._aliases.texts, name):
+            for node in self._of_alias[text]:
+                other = kb.name_of(node)
+                longer[other] = max(longer.get(other, 0), facts[node])
+        words = Question.of(name).words
+        sizes = range(len(words) - 1, 0, -1)
+        spans = (
+            " ".join(words[first : first + size])
+            for size in sizes
+            for first in range(len(words) - size + 1)
+        )
+        shorter = [self.index.folded(text) for text in spans if text.lower() not in WORDS]
+        best_known = sorted(longer, key=lambda one: (-longer[one], one))
+        found = [one for one in (*best_known, *shorter) if one is not None and one != name]
+        said = letters(question)
+        called = {one: {letters(text) for text in (one, *self.aliases_of(one))} for one in found}
+        has = {one for one in found if any(key and key in said for key in called[one])}
+        return sorted(called, key=lambda one: one not in has)[:MOST_MEANT]
+
+    @cached_property
+    def _names_text(self) -> str:
+        return _lines(self.index.texts)
+
+    @cached_property
+    def _aliases_text(self) -> str:
+        return _lines(self._aliases.texts)
+
     def says_alias(self, spelt: str, question: Question, first: int, last: int) -> bool:
         """Whether the tokens of a question, which are spelt so, are an alias and no other word."""
         if not (found := self._aliases.spelt.get(spelt)):
@@ -151,17 +189,50 @@ class NodeNames:
         return not is_word
 
 
+def _lines(texts: Sequence[str]) -> str:
+    """The texts in lower case, each on a line."""
+    return "\n".join(text.replace("\n", " ") for text in texts).lower()
+
+
+def _holding(lines: str, texts: Sequence[str], name: str) -> Iterator[str]:
+    """The texts, whose lower case stands on a line each, that have the words of a name."""
+    written = re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
+    line = at = 0
+    for match in written.finditer(lines):
+        line += lines.count("\n", at, match.start())
+        at = match.start()
+        yield texts[line]
+
+
+def named_in(program: Call) -> list[str]:
+    """The names that a program looks up, each once, in order."""
+    found = (call.arguments[0] for call in post_order(program) if call.function is FIND)
+    return list(dict.fromkeys(found))
+
+
 def with_others(program: Call, several: Sequence[Sequence[str]]) -> Iterator[Call]:
     """The program with another of the things that an alias may mean, for each such name in it."""
-    named = dict.fromkeys(c.arguments[0] for c in post_order(program) if c.function is FIND)
-    for name in named:
+    for name in named_in(program):
         for names in several:
             if name in names:
                 for other in [one for one in names if one != name][:MOST_MEANT]:
-                    yield _renamed(program, name, other)
+                    yield _renamed(program, {name: other})
 
 
-def _renamed(program: Call, name: str, other: str) -> Call:
-    inputs = tuple(_renamed(one, name, other) for one in program.inputs)
-    is_named = program.function is FIND and program.arguments[0] == name
-    return Call(program.function, inputs, (other,) if is_named else program.arguments)
+def with_related(program: Call, names: NodeNames, question: str) -> Iterator[Call]:
+    """The program with names that its own may be short for, one of them first, then all."""
+    others = {name: names.related(name, question) for name in named_in(program)}
+    for name, found in others.items():
+        for other in found:
+            yield _renamed(program, {name: other})
+    best = {name: found[0] for name, found in others.items() if found}
+    if len(best) > 1:
+        yield _renamed(program, best)
+
+
+def _renamed(program: Call, others: Mapping[str, str]) -> Call:
+    inputs = tuple(_renamed(one, others) for one in program.inputs)
+    if program.function is not FIND:
+        return Call(program.function, inputs, program.arguments)
+    name = program.arguments[0]
+    return Call(program.function, inputs, (others.get(name, name),))

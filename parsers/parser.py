@@ -13,7 +13,7 @@ from kopl.program import Call
 from kopl_base.errors import KoplError
 from kopl_base.training.distributed import device_of
 from parsers.checkpoint import Description, load_own, read_run, restore
-from parsers.constrain.rerank import by_execution, plausible
+from parsers.constrain.rerank import PartialRuns, by_evidence
 from parsers.evaluation.confidence import (
     Decoding,
     Temperature,
@@ -170,11 +170,11 @@ class Parser:
     ) -> list[Answer]:  # fmt: skip
         """At most ``top`` predictions for a question, each executed, the best first.
 
-        ``guided``: of the beam (as many as ``top`` at least), what does not run, has no answer or
-        several is dropped, and what is not even a hundredth as probable as the best; when all would
-        go, the least faulty one stays. Where the best finds nothing, the pointer model searches
-        once more without calls that find nothing. Otherwise they come in the order of their
-        probabilities.
+        ``guided``: of the beam (as many as ``top`` at least), what does not run or finds nothing is
+        dropped, and what is not even a hundredth as probable as the best; the others come by what
+        was asked and by what is known (`by_evidence`). Where the best finds nothing, the pointer
+        model searches once more without calls that find nothing. Otherwise they come in the order
+        of their probabilities.
 
         What is less sure than ``least_confidence`` is refused, on a run that was fitted for that,
         where choice is guided and decoding constrained; None: than that which the run was fitted
@@ -196,7 +196,8 @@ class Parser:
         known: list[tuple[Prediction, object]] = [(one, None) for one in predictions]
         tried: list[Tried] = []
         if guided:
-            judged = by_execution(plausible(predictions), self.model.language.run)
+            language = self.model.language
+            judged = by_evidence(predictions, language.run, PartialRuns(language.executor))
             tried = tried_of(judged)
             known = [(one.prediction, None if trace else one.result) for one in judged.kept]
         kind = constrained, guided

@@ -20,7 +20,7 @@ from kopl.example import Asked
 from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
 from kopl_base.errors import counted
-from parsers.constrain.rerank import Judgement, by_execution, plausible
+from parsers.constrain.rerank import Judgement, PartialRuns, by_evidence
 from parsers.evaluation.judging import PARTS, RULES, VERDICTS, JudgedExample, columns_of, judge
 from parsers.languages import OutputLanguage, Prediction
 
@@ -232,9 +232,9 @@ def evaluate(
 ) -> Report:  # fmt: skip
     """Predict for every question, run the best prediction and compare its answer.
 
-    ``guided``: the best is the first of the `plausible` ones that has exactly one answer, if one
-    has. Where the best of a beam finds nothing, a model that writes programs call by call searches
-    once more without calls that find nothing. ``silence`` says then how sure the best is.
+    ``guided``: the best is the first by what running them gives (`by_evidence`). Where the best of
+    a beam finds nothing, a model that writes programs call by call searches once more without calls
+    that find nothing. ``silence`` says then how sure the best is.
     """
     # Questions of similar length go together; the judgements come in the order of the examples.
     order = sorted(range(len(examples)), key=lambda n: (len(examples[n].question), n))
@@ -247,7 +247,9 @@ def evaluate(
             if not guided or not predictions:
                 best, outcome, sure = (predictions or [NOTHING])[0], None, None
             else:
-                found_out = by_execution(plausible(predictions), model.language.run)
+                language = model.language
+                runs = PartialRuns(language.executor)
+                found_out = by_evidence(predictions, language.run, runs)
                 first = found_out.kept[0]
                 best = first.prediction
                 outcome = first.result if isinstance(first.result, Denoted) else None

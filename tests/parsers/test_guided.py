@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
-from kb import KnowledgeBase
+from kb import Builder, KnowledgeBase, Quantity
+from kopl.answer_forms import Asking, Exists
 from kopl.example import Example
 from kopl.executor import Executor
 from kopl.program import post_order
 from kopl.text import read
-from parsers.constrain.rerank import PartialRuns, plausible
+from parsers.constrain.rerank import PartialRuns, by_evidence, plausible
+from parsers.languages import Prediction
+from parsers.linking import Linker
+from parsers.names import with_related
 from tests.parsers.conftest import quick
 
 
@@ -72,12 +76,105 @@ def test_the_second_search_comes_only_where_the_best_finds_nothing(
         for without, guided in zip(
             alone, model.predict(questions, beams=3, guided=True), strict=True
         ):
-            if runs.finds_nothing(without[0].program):
+            if runs.says_nothing(without[0].program):
                 assert set(map(str, without)) <= set(map(str, guided))
                 more += len(guided) > len(without)
             else:
                 assert guided == without
     assert more
+
+
+@pytest.mark.parametrize(
+    ("program", "nothing"),
+    [
+        ('Count(Relate(Find("Norway"), capital, forward))', False),
+        # Norway is no capital, and no country has one that is a country: this was hardly asked.
+        ('Count(Relate(Find("Norway"), capital, backward))', True),
+        ('Count(FilterConcept(Relate(Find("Norway"), capital, forward), country))', True),
+        ('Count(And(Relate(Find("Norway"), capital, forward), Find("Peru")))', True),
+        ('Count(And(Relate(Find("Norway"), capital, forward), Find("Norway")))', True),
+        # But Lima is a city, as capitals are; and Norway is simply not so large.
+        ('Count(And(Relate(Find("Norway"), capital, forward), Find("Lima")))', False),
+        ('Count(FilterNum(Find("Norway"), area, "1e9 square kilometre", ">"))', False),
+        ('Count(FilterConcept(Find("Norway"), city))', False),
+        ('VerifyYear(QueryAttr(Find("Norway"), inception), "1906", "=")', False),
+        ('VerifyYear(QueryAttr(Find("Oslo"), inception), "1906", "=")', True),
+        ('VerifyYear(QueryAttr(Find("Norway"), inception), "1905", "=")', False),
+        ('QueryAttr(Find("Norway"), colour)', True),
+    ],
+)
+def test_what_says_nothing(small: KnowledgeBase, program: str, nothing: bool) -> None:
+    assert PartialRuns(Executor(small)).says_nothing(read(program)) is nothing
+
+
+ONE, SEVERAL = Asking(), Asking(several=True)
+CAPITAL = 'QueryName(Relate(Find("Norway"), capital, forward))'
+COUNTRIES = "QueryName(FilterConcept(FindAll(), country))"
+CITIES = "QueryName(FilterConcept(FindAll(), city))"
+NOTHING = 'QueryAttr(Find("Norway"), colour)'
+NO_CITY = 'Count(And(Relate(Find("Norway"), capital, forward), Find("Lima")))'
+NO_COUNTRY = 'Count(And(Relate(Find("Norway"), capital, forward), Find("Peru")))'
+YES = Asking(Exists())
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        # One answer is preferred where one is asked for, unless it is far less probable.
+        ([(0.5, COUNTRIES, ONE), (0.2, CAPITAL, ONE)], [CAPITAL, COUNTRIES]),
+        ([(0.5, COUNTRIES, ONE), (0.02, CAPITAL, ONE)], [COUNTRIES, CAPITAL]),
+        # Not where several are asked for.
+        ([(0.5, COUNTRIES, SEVERAL), (0.4, CAPITAL, ONE)], [COUNTRIES, CAPITAL]),
+        ([(0.5, CAPITAL, SEVERAL), (0.4, COUNTRIES, SEVERAL)], [COUNTRIES, CAPITAL]),
+        # A model that does not say what is asked: one answer, as before.
+        ([(0.5, COUNTRIES, None), (0.02, CAPITAL, None)], [CAPITAL]),
+        ([(0.5, COUNTRIES, None), (0.4, CITIES, None)], [COUNTRIES]),
+        # What finds nothing goes; a "no" of what nothing is known of comes behind the others.
+        ([(0.9, NOTHING, ONE), (0.02, CAPITAL, ONE)], [CAPITAL]),
+        ([(0.9, NOTHING, ONE)], [NOTHING]),
+        ([(0.9, NO_COUNTRY, YES), (0.02, CAPITAL, ONE)], [CAPITAL, NO_COUNTRY]),
+        ([(0.9, NO_CITY, YES), (0.3, CAPITAL, ONE)], [NO_CITY, CAPITAL]),
+    ],
+)  # fmt: skip
+def test_what_is_asked_decides(
+    small: KnowledgeBase, given: list[tuple[float, str, Asking | None]], kept: list[str]
+) -> None:
+    executor = Executor(small)
+    predictions = [
+        Prediction(text, math.log(probability), read(text), None, asking)
+        for probability, text, asking in given
+    ]
+    found = by_evidence(
+        predictions, lambda one: executor.run(one.program or ""), PartialRuns(executor)
+    )
+    assert [one.prediction.text for one in found.kept] == kept
+    assert {one.prediction.text for one in (*found.kept, *found.dropped)} == {
+        text for _, text, _ in given
+    }
+
+
+def test_names_that_a_name_may_be_short_for() -> None:
+    builder = Builder()
+    builder.add_concept("c", "thing")
+    for name, facts, aliases in (
+        ("Victoria", 0, []), ("Lake Victoria", 1, []), ("Victoria Falls", 2, []),
+        ("Great Lake", 3, ["Victoria lake"]), ("Victorian era", 9, []), ("Michigan", 0, []),
+        ("Lake Michigan", 1, []),
+    ):  # fmt: skip
+        builder.add_entity(name, name, ["c"], aliases=aliases)
+        for number in range(facts):
+            builder.add_attribute(name, f"key {number}", Quantity(1))
+    names = Linker(builder.build()).names
+    # What the question says comes first, then what most is known of.
+    assert names.related("Victoria", "How deep is Lake Victoria?") == [
+        "Lake Victoria", "Great Lake", "Victoria Falls",
+    ]  # fmt: skip
+    assert names.related("Lake Victoria", "?") == ["Victoria"]
+    assert names.related("Lake", "?")[:1] == ["Great Lake"]
+    program = read('SelectBetween(Find("Victoria"), Find("Michigan"), area, greater)')
+    found = list(with_related(program, names, "Is Lake Victoria larger than Lake Michigan?"))
+    assert 'Find("Lake Victoria"), Find("Lake Michigan")' in str(found[-1])
+    assert len(found) == 3 + 1 + 1
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -32,7 +32,7 @@ from parsers.actions import (
     said,
 )
 from parsers.constrain.rerank import PartialRuns
-from parsers.languages import Prediction
+from parsers.languages import Prediction, words_asked
 from parsers.linking import Linker, Mentions
 from parsers.models.base import Model, take_over
 from parsers.models.pointer.data import (
@@ -53,7 +53,7 @@ from parsers.models.pointer.network import (
 )
 from parsers.models.pointer.pretrained import PretrainedEncoder, load_encoder
 from parsers.models.search import Hypothesis, search
-from parsers.names import with_others
+from parsers.names import with_others, with_related
 from parsers.settings import Settings
 from parsers.spelling import Speller
 from parsers.steps import known_texts
@@ -106,7 +106,7 @@ class PointerModel(Model):
         vocabulary = Vocabulary.of(questions, called, ranked=True)
         speller = linker.speller(vocabulary.words)
         mended = [replace(one, question=speller.text(one.question)) for one in examples]
-        actions = Actions.of(kb, known_texts(mended, linker))
+        actions = Actions.of(kb, known_texts(mended, linker), words_asked(examples))
         return cls(settings, linker, vocabulary, actions)
 
     @classmethod
@@ -212,15 +212,9 @@ class PointerModel(Model):
         result = []
         for question in asked:
             [found] = decoder.best([question], beams)
-            if guided and constrained:
-                runs = PartialRuns(self.language.executor)
-                best = found[0].program if found else None
-                if best is None or runs.finds_nothing(best):
-                    [more] = decoder.best([question], beams, runs)
-                    found = _merged(found, more)
             if guided:
-                found = _with_others(found, question.mentioned.several)
-            result.append([self._prediction(one) for one in found])
+                found = self._guided(found, question, beams if constrained else 0)
+            result.append([self._prediction(one) for one in _together(found)])
         return result
 
     @cached_property
@@ -231,6 +225,23 @@ class PointerModel(Model):
     def read(self, question: str) -> Question:
         """A question as the model reads it, slips of the pen mended."""
         return Question.of(self.speller.text(question))
+
+    def _guided(self, found: list[Written], asked: Asked, beams: int) -> list[Written]:
+        """What was found and, where the best says nothing, what a second search finds.
+
+        And with what else the names in a program may mean: of an alias always, of a part of a
+        longer name where the program says nothing. ``beams``: of the second search, 0 for none.
+        """
+        runs = PartialRuns(self.language.executor)
+        best = found[0].program if found else None
+        if beams and (best is None or runs.says_nothing(best)):
+            [more] = self._decoder(True).best([asked], beams, runs)
+            text, names = asked.question.text, self.linker.names
+            found = _with_others(
+                _merged(found, more),
+                lambda one: with_related(one, names, text) if runs.says_nothing(one) else (),
+            )
+        return _with_others(found, lambda one: with_others(one, asked.mentioned.several))
 
     def _read(self, questions: Sequence[Question]) -> list[Asked]:
         """The questions with all that the network reads of them."""
@@ -363,24 +374,41 @@ def _merged(first: Sequence[Written], second: Sequence[Written]) -> list[Written
     return sorted(found.values(), key=lambda one: -one.log_probability)
 
 
-def _with_others(found: Sequence[Written], several: Sequence[Sequence[str]]) -> list[Written]:
-    """What was found, and behind each program those with what else an alias in it may mean.
+def _together(found: Sequence[Written]) -> list[Written]:
+    """What was found, a program of which one thing or several may be asked for once.
+
+    It is as probable as both together, and asks what is the likelier.
+    """
+    result: dict[object, Written] = {}
+    for one in found:
+        key = (one.program, one.error and str(one.error), one.asking.form)
+        if key in result:
+            first = result[key]
+            both = math.exp(first.log_probability) + math.exp(one.log_probability)
+            log_probability = math.log(both) if both else first.log_probability
+            result[key] = replace(first, log_probability=log_probability)
+        else:
+            result[key] = one
+    return sorted(result.values(), key=lambda one: -one.log_probability)
+
+
+def _with_others(
+    found: Sequence[Written], others: Callable[[Call], Iterable[Call]]
+) -> list[Written]:
+    """What was found, and behind each program others that may be meant by it.
 
     The further ones are less probable the further behind they stand.
     """
     known = {(one.program, one.asking) for one in found}
     result = list(found)
-    for one in found if several else ():
+    for one in found:
         if one.program is None:
             continue
-        for rank, other in enumerate(with_others(one.program, several), 1):
+        for rank, other in enumerate(others(one.program), 1):
             if (other, one.asking) not in known:
                 known.add((other, one.asking))
-                result.append(
-                    replace(
-                        one, log_probability=one.log_probability - math.log(1 + rank), program=other
-                    )
-                )
+                log_probability = one.log_probability - math.log(1 + rank)
+                result.append(replace(one, program=other, log_probability=log_probability))
     return sorted(result, key=lambda one: -one.log_probability)
 
 

@@ -33,6 +33,7 @@ from parsers.languages import (
     fits,
     language_of,
     tokens_of,
+    words_asked,
 )
 from parsers.models.base import IGNORED, Item, Model
 from parsers.models.decoding_constraints import (
@@ -308,7 +309,7 @@ class RnnPrograms(RnnModel):
         """All functions and what is asked, and every string that is an argument in the examples."""
         outlines = (Outline.of(example.program, example.asking) for example in examples)
         strings = {text for outline in outlines for texts in outline.arguments for text in texts}
-        return Inventory([*FUNCTIONS, *ASKED]), Inventory.of(strings)
+        return Inventory([*FUNCTIONS, *words_asked(examples)]), Inventory.of(strings)
 
     def numbers(self, example: Example) -> tuple[list[int], list[list[int]]]:
         """The functions of an example's program, and of each its arguments and an end.
@@ -320,7 +321,7 @@ class RnnPrograms(RnnModel):
         except NotWritableError as error:
             raise Unsayable(str(error)) from None
         outline = Outline.of(example.program, example.asking if self._says_asking else PLAIN)
-        functions = [self.tokens.number(name) or 0 for name in outline.functions]
+        functions = _numbers(self.tokens, outline.functions, "function")
         if len(functions) >= MOST_CALLS:
             raise Unsayable(f"the program has {MOST_CALLS} calls or more")
         arguments = []
@@ -333,8 +334,8 @@ class RnnPrograms(RnnModel):
 
     @cached_property
     def _says_asking(self) -> bool:
-        """Whether what is asked of a program stands behind it; not in runs of before."""
-        return self.tokens.number(ASKED[0]) is not None
+        """Whether what is asked of a program stands behind it, as it did in the training."""
+        return any(self.tokens.number(word) is not None for word in ASKED)
 
     @cached_property
     def _by_kind(self) -> dict[object, list[int]]:

@@ -17,7 +17,13 @@ from kopl.example import Example
 from kopl_base.training.memory import fitting
 from parsers.constrain import Constraint
 from parsers.constrain.generate import logits_processor
-from parsers.languages import NotWritableError, OutputLanguage, Prediction, language_of
+from parsers.languages import (
+    NotWritableError,
+    OutputLanguage,
+    Prediction,
+    language_of,
+    words_asked,
+)
 from parsers.models.base import IGNORED, Item, Model, check_numbers
 from parsers.models.decoding_constraints import text_constraint
 from parsers.models.seq2seq import loading
@@ -83,6 +89,7 @@ class Seq2SeqModel(Model):
         loading.library()
         chosen = settings.seq2seq
         language = language_of(settings, kb)
+        language.says_asking &= bool(words_asked(examples))
         texts = _golds(examples, language)
         mark = ""
         new: set[str] = set()
@@ -101,7 +108,9 @@ class Seq2SeqModel(Model):
         if not chosen.name and not settings.start_from:
             inner = loading.small(chosen, tokenizer)
             new = {name for name, _ in inner.named_parameters()}
-        return cls(settings, kb, tokenizer, _fitted(inner, settings, tokenizer), new, mark)
+        model = cls(settings, kb, tokenizer, _fitted(inner, settings, tokenizer), new, mark)
+        model.language.says_asking = language.says_asking
+        return model
 
     @classmethod
     def restore(
