@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 from kopl.errors import ParseError
-from kopl.example import Asked
+from kopl.example import Asked, Example
 from kopl.executor import Denoted
 from kopl.sparql.errors import MissingPackageError
 from kopl_base.errors import counted
@@ -207,6 +207,12 @@ class Report:
                 f"{counted(golden, 'question stores', 'questions store')} no answer, nor does the"
                 " program have a single one on this knowledge base: never right"
             )
+        forms = [one for one in self.compared if _reads_form(one)]
+        if forms:
+            found.append(
+                f"{counted(len(forms), 'question wants', 'questions want')} yes or no of what the"
+                " program denotes: read so for a model that does not say what is asked"
+            )
         missing = [one for one in self.judged if one.error_kind == MissingPackageError.kind]
         if missing:
             were = counted(len(missing), "query was", "queries were")
@@ -222,6 +228,13 @@ class Report:
             **{name: share.to_json() for name, share in self.shares().items()},
             "verdicts": self.verdicts(),
         }
+
+
+def _reads_form(judged: JudgedExample) -> bool:
+    """Whether a prediction that does not say what is asked was read by the question's form."""
+    example, prediction = judged.example, judged.prediction
+    has_form = isinstance(example, Example) and example.answer_form is not None
+    return has_form and judged.runs and prediction.asking is None
 
 
 def evaluate(

@@ -240,10 +240,29 @@ def test_what_is_asked_is_learnt(
     assert evaluate(parser.model, examples, []).accuracy >= 0.9
 
 
+def test_a_prediction_is_read_by_its_own_form(small: KnowledgeBase) -> None:
+    """As `kopl ask` reads it; that of a model which says no form, by the question's."""
+    from parsers.evaluation.accuracy import Report
+    from parsers.evaluation.judging import judge
+    from parsers.languages import KoplLanguage, Prediction
+
+    language = KoplLanguage(small)
+    [example] = [one for one in asked(small) if one.answer_form == Exists()][:1]
+    verdicts = {}
+    for asking in (Asking(Exists()), PLAIN, None):
+        prediction = Prediction("", 0.0, example.program, None, asking)
+        judged = judge(example, prediction, language)
+        verdicts[asking] = judged.verdict
+        [*notes] = Report([judged], frozenset()).notes()
+        assert any("1 question wants yes or no" in note for note in notes) is (asking is None)
+    assert verdicts == {Asking(Exists()): "right", PLAIN: "wrong answer", None: "right"}
+
+
 def test_the_command_says_yes_and_no(
     forms: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["ask", "--run", str(forms("pointer"))]
+    capsys.readouterr()
     assert main([*command, "Is Lima the capital of Peru?"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("answer: yes  (") and "yes where that is one or more; it is 1" in out
@@ -263,6 +282,7 @@ def test_several_answers_are_an_answer(
     forms: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["ask", "--run", str(forms("pointer"))]
+    capsys.readouterr()
     assert main([*command, "Which countries were founded in 1960?"]) == 0
     assert capsys.readouterr().out.startswith("answers: Chad; Ivory Coast; Mali  (")
     assert main([*command, "--json", "Which countries were founded in 1960?"]) == 0
@@ -279,6 +299,7 @@ def test_no_is_not_said_of_names_that_are_not_there(
     [known] = parser.ask("Is Oslo the capital of Swedn?")
     assert known.answers == ("no",) and not known.unnamed
     [answer] = parser.ask("Is Oslo the capital of Qwxzzt?")
+    capsys.readouterr()
     assert answer.result is not None and answer.form == Exists()
     assert answer.answers == () and answer.text is None and len(answer.unnamed) == 1
     assert main(["ask", "--run", str(forms("pointer")), "Is Oslo the capital of Qwxzzt?"]) == 1
