@@ -21,7 +21,7 @@ from kopl.executor import Denoted
 from kopl_base.errors import KoplError
 from kopl_base.stream import writing
 from parsers.actions import Actions
-from parsers.constrain.rerank import Judgement, by_execution, plausible
+from parsers.constrain.rerank import Judgement, PartialRuns, by_evidence
 from parsers.evaluation.coverage import auroc
 from parsers.evaluation.judging import judge
 from parsers.languages import Prediction
@@ -211,7 +211,8 @@ def _evidence(
 ) -> tuple[Evidence, str]:  # fmt: skip
     """The evidence of what ``kopl ask`` would answer, and what it turns out to be."""
     [predictions] = model.predict([asked.question], beams=beams, constrained=True, guided=True)
-    judged = by_execution(plausible(predictions), model.language.run)
+    runs = PartialRuns(model.language.executor)
+    judged = by_evidence(predictions, model.language.run, runs)
     first = judged.kept[0]
     best = Tried.of(first.prediction, None if first.result is None else first.result.denotation)
     evidence = evidencer.of(asked.question, tried_of(judged), best)
