@@ -188,7 +188,7 @@ class PartialRuns:
 # --- what was asked for --------------------------------------------------------------------------
 
 
-class Asks(Scored, Protocol):
+class AskingPrediction(Scored, Protocol):
     """A prediction that may say what is asked of its program."""
 
     @property
@@ -200,7 +200,7 @@ class Asks(Scored, Protocol):
         """What is asked of it, None where the model does not say."""
 
 
-AnyAsking = TypeVar("AnyAsking", bound=Asks)
+AnyAsking = TypeVar("AnyAsking", bound=AskingPrediction)
 
 # By how much less a prediction counts for what running it gave, beside one that gives what is asked
 # for: so many times as probable must it be. What finds nothing comes behind all that is plausible.
@@ -247,7 +247,11 @@ def _goes(judged: Judged[AnyAsking]) -> bool:
 
 
 def _as_asked(
-    prediction: Asks, result: Result, fault: Fault | None, reason: str, runs: PartialRuns
+    prediction: AskingPrediction,
+    result: Result,
+    fault: Fault | None,
+    reason: str,
+    runs: PartialRuns,
 ) -> tuple[Fault | None, str]:
     """The fault of a prediction that runs, by what is asked of it."""
     program, asking = prediction.program, prediction.asking
