@@ -68,7 +68,7 @@ def test_the_second_search_comes_only_where_the_best_finds_nothing(
     from parsers.registry import model_class
 
     runs, more = PartialRuns(Executor(small)), 0
-    for seed in range(3):
+    for seed in (2, 3, 6):  # some of them write what says nothing
         torch.manual_seed(seed)
         model: Any = model_class("pointer").create(quick("pointer", "kopl"), small, small_examples)
         questions = [example.question for example in small_examples[::4]]
