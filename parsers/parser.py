@@ -124,11 +124,13 @@ class Parser:
     def silence(self) -> Silence | None:
         """What tells when questions are refused, where the run was fitted for that.
 
-        Raises RefusalError for a damaged file.
+        None on a knowledge base most of whose relations and keys training did not have. Raises
+        RefusalError for a damaged file.
         """
         if self.folder is None or not (self.folder / REFUSALS).exists():
             return None
-        return read_silence(self.folder, self.model, weights_mark(self.folder))
+        found = read_silence(self.folder, self.model, weights_mark(self.folder))
+        return found if found is None or found.knows_schema() else None
 
     @classmethod
     def load(

@@ -8,6 +8,7 @@ items than those of the program.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -19,7 +20,7 @@ from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
 from kopl.automaton import ITEMS
-from kopl.functions import COUNT, FIND
+from kopl.functions import FIND
 from kopl.program import Call, post_order
 from kopl.types import Kind, Type
 from parsers.languages import Prediction
@@ -50,6 +51,8 @@ _ASKING = frozenset("who whose where when how many much old long tall".split()) 
 # A word of a question goes with an item so surely that a program without the item does not say it.
 SURE = 0.5
 _RIVALS = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
+# An answer that says there is none: a count or a quantity of zero.
+_ZERO = re.compile(r"0(?: |$)")
 _TEXTS = (Kind.NAME, Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE)
 
 
@@ -185,8 +188,8 @@ class Evidencer:
         program, strings = best.prediction.program, best.said
         values["fails"] = float(strings is None)
         values["empty"] = float(strings is not None and not strings)
-        counts = program is not None and program.function is COUNT
-        values["zero"] = float(counts and strings == ("0",))
+        is_none = strings is not None and len(strings) == 1 and _ZERO.match(strings[0])
+        values["zero"] = float(bool(is_none))
         values["several"] = float(strings is not None and len(strings) > 1)
         truth = best.prediction.form is not None or (
             program is not None and program.function.output is Type.TRUTH

@@ -19,7 +19,7 @@ NEAR, SAID = 3, 4
 # A name that fits what is written worse than this is doubted.
 DOUBTED = 0.97
 # Of the things that words may say: relations and keys.
-_ASKED = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
+ASKED = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
 
 
 @dataclass(frozen=True)
@@ -58,15 +58,18 @@ def refusal_of(
 
 
 def _entity(evidence: Evidence, linker: Linker) -> Refusal:
-    called = _unknown_name(evidence)
+    called = unknown_name(evidence)
     if not called:
         return Refusal("entity", "nothing in the knowledge base has the name that is asked about")
     near = near_names(called, linker.names.index.texts, NEAR)
     return Refusal("entity", f"nothing in the knowledge base is called {called!r}", tuple(near))
 
 
-def _unknown_name(evidence: Evidence) -> str:
-    """What a question calls something that is not there: the longest run of doubted tokens."""
+def unknown_name(evidence: Evidence) -> str:
+    """What a question calls something that is not there: the longest run of doubted tokens.
+
+    "" where nothing is doubted.
+    """
     question = evidence.question
     doubted = {
         at for one in evidence.names if one.span is not None and one.fit < DOUBTED
@@ -98,7 +101,7 @@ def _end(evidence: Evidence, begin: int, doubted: set[int], by_capitals: bool) -
 def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refusal:
     words = [evidence.question.words[at] for at in _odd(evidence)][:SAID]
     items = list(dict.fromkeys(_items_of(tried)))
-    texts = [text for kind in _ASKED for text in linker.kb.names_of_kind(kind)]
+    texts = [text for kind in ASKED for text in linker.kb.names_of_kind(kind)]
     near = [text for word in words for text in near_names(word, texts, NEAR)]
     near = list(dict.fromkeys([*near, *items]))[:NEAR]
     said = " ".join(words)
@@ -118,7 +121,7 @@ def _items_of(tried: Sequence[Tried]) -> Iterator[str]:
     for one in tried:
         if one.prediction.program is not None:
             for kind, text in schema_items(one.prediction.program):
-                if kind in _ASKED:
+                if kind in ASKED:
                     yield text
 
 
@@ -126,7 +129,7 @@ def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
     nothing = next((one for one in tried if one.said == ()), best)
     program = nothing.prediction.program
     items: list[Item] = schema_items(program) if program is not None else []
-    asked = [text for kind, text in items if kind in _ASKED]
+    asked = [text for kind, text in items if kind in ASKED]
     names = list(dict.fromkeys(named(nothing)))
     if not asked or not names:
         return Refusal("premise", "the question supposes what is not so")

@@ -29,7 +29,7 @@ from parsers.linking import Linker, Mentions
 from parsers.models.base import Model
 from parsers.refusals.classifier import Classifier, Floats
 from parsers.refusals.evidence import FEATURES, Evidence, Evidencer, Tried, mean_talk
-from parsers.refusals.refusal import Refusal, refusal_of
+from parsers.refusals.refusal import ASKED, Refusal, refusal_of, unknown_name
 from parsers.refusals.wording import Wording
 
 FORMAT = 1
@@ -104,8 +104,18 @@ class Silence:
         least = self.least if least is None else least
         if least == 0 or (confidence >= least and best.said and not unnamed):
             return Sureness(confidence, None)
+        if not unnamed and not unknown_name(evidence):
+            shares[CLASSES.index("entity")] = 0  # there is no name that nothing could have
         kind = "entity" if unnamed else kind_of(shares, tried, best)
         return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
+
+    def knows_schema(self) -> bool:
+        """Whether training had most relations and keys of the knowledge base; else it is another.
+
+        What is known of words says nothing about a schema that training did not have.
+        """
+        items = [(kind, text) for kind in ASKED for text in self.linker.kb.names_of_kind(kind)]
+        return sum(item in self.wording.base for item in items) >= OWN_SCHEMA * len(items)
 
     def sure(self, question: str, judgement: Judgement[Prediction]) -> float:
         """How sure the first one is that was kept of a beam."""

@@ -23,6 +23,7 @@ from parsers.parser import Parser
 from parsers.refusals import KINDS
 from parsers.refusals.classifier import Classifier
 from parsers.refusals.evidence import FEATURES, Evidencer, Tried
+from parsers.refusals.refusal import unknown_name
 from parsers.refusals.silence import CLASSES, FILE, kind_of, least_confidence
 from parsers.refusals.wording import Wording, items_of
 
@@ -246,6 +247,26 @@ def test_least_confidence_by_hand() -> None:
     right = np.array([True, True, False, False])
     assert 0.7 < least_confidence(sure, right, ~right) <= 0.8
     assert least_confidence(sure, np.ones(4, bool), np.zeros(4, bool)) == 0.5
+
+
+def test_a_name_is_only_missed_where_there_is_one(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
+    near = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
+    assert unknown_name(evidencer.of("What is the capital of Norway?", [best], best)) == ""
+    assert unknown_name(evidencer.of("What is the capital of Nordwey?", [near], near)) == "Nordwey"
+    zero = tried('QueryAttr(Find("Norway"), area)', ("0 square kilometre",))
+    assert evidencer.of("What is the area of Norway?", [zero], zero).values["zero"] == 1
+    assert evidencer.of("What is the area of Norway?", [best], best).values["zero"] == 0
+
+
+def test_another_schema_is_not_judged(parser: Parser) -> None:
+    assert parser.silence is not None and parser.silence.knows_schema()
+    bare = replace(parser.silence.wording, base={})
+    parser.silence.wording, kept = bare, parser.silence.wording
+    try:
+        assert not parser.silence.knows_schema()
+    finally:
+        parser.silence.wording = kept
 
 
 # --- what silence gains --------------------------------------------------------------------------
