@@ -49,6 +49,21 @@ def test_each_word_has_the_mean_of_its_pieces(encoder: str) -> None:
     assert names.shape == (3, 24) and names[0].equal(names[2]) and not names[0].equal(names[1])
 
 
+def test_many_questions_are_read_nearly_alike(
+    encoder: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from parsers.models.pointer import pretrained
+
+    found = pretrained.load_encoder(encoder)
+    questions = [Question.of(f"the Norway of {letter}?") for letter in "abcdefgh"]
+    exact = found.of(questions)
+    monkeypatch.setattr(pretrained, "MANY", 4)
+    monkeypatch.setattr(pretrained, "computes_bfloat16", lambda: True)
+    for one, other in zip(exact, found.of(questions), strict=True):
+        assert one.dtype == other.dtype and one.any()
+        assert abs(one.astype(float) - other.astype(float)).max() < 0.05
+
+
 def test_learning_saving_and_asking_with_an_encoder(
     encoder: str, torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
 ) -> None:
