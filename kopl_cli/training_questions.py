@@ -187,29 +187,57 @@ def workers(settings: Settings) -> int:
 def generated(
     kb: KnowledgeBase, settings: Settings, folder: Path, clock: Clock | None = None
 ) -> list[Example]:
-    """New questions over the knowledge base, made by all cores; as many as there is time for."""
+    """New questions over the knowledge base, made by all cores; as many as there is time for.
+
+    Those of the profile first, then those of the other one; both shares stay where there are fewer.
+    """
+    from generation.grammar import PROFILES
+
+    begin = time.monotonic()
+    limit = settings.training.minutes * 60 if clock else 0.0
+    share = MAKING * limit - clock.seconds() if clock else 0.0
+    others = round(settings.questions * settings.other_profile)
+    own = settings.questions - others
+    part = own / settings.questions
+    examples, used = _made(
+        kb, settings, folder, own, settings.profile, (limit, part * share), settings.noise
+    )
+    if others:
+        [other] = [name for name in PROFILES if name != settings.profile]
+        others = round(others * len(examples) / own)
+        seed = (settings.seed + 1) % 2**63
+        more, _ = _made(
+            kb, replace(settings, seed=seed), folder, others, other, (limit, share - used)
+        )
+        examples += more
+    if (seconds := time.monotonic() - begin) >= TOLD:
+        print(f"questions made in {seconds:.0f} s", flush=True)
+    return examples
+
+
+def _made(
+    kb: KnowledgeBase, settings: Settings, folder: Path, count: int, profile: str,
+    seconds: tuple[float, float], noise: float = 0.0,
+) -> tuple[list[Example], float]:  # fmt: skip
+    """Questions of one profile, and the seconds of work that they took.
+
+    ``seconds``: the limit for the whole command, and the share of it for these.
+    """
     from generation.blocks import SIZE, Options
     from generation.makers import Block
     from generation.run import Plan, run
 
     # Parsers learn programs: no queries are needed, and not the deepest questions.
-    options = Options(profile=settings.profile, levels=7, sparql=False, noise=settings.noise)
-    plan = Plan(settings.kb, settings.questions, settings.seed, options)
+    options = Options(profile=profile, levels=7, sparql=False, noise=noise)
+    plan = Plan(settings.kb, count, settings.seed, options)
     made = folder / "questions.jsonl"
-    begin = time.monotonic()
-    limit = settings.training.minutes * 60 if clock else 0.0
-    share = MAKING * limit - clock.seconds() if clock else 0.0
-    count = workers(settings)
-    making = Making(
-        settings.questions, SIZE, count, limit, share, lambda text: print(text, flush=True)
-    )
+    processes = workers(settings)
+    making = Making(count, SIZE, processes, *seconds, lambda text: print(text, flush=True))
 
     def wanted(kept: int, block: Block) -> int:
         return making(kept, block.seconds, block.prepared)
 
-    run(plan, made, workers=count, kb=kb, wanted=wanted)
-    if (seconds := time.monotonic() - begin) >= TOLD:
-        print(f"questions made in {seconds:.0f} s", flush=True)
+    run(plan, made, workers=processes, kb=kb, wanted=wanted)
     examples = list(read_examples(made))
     made.unlink()
-    return examples
+    return examples, making.used

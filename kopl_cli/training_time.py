@@ -43,7 +43,7 @@ class Making:
         self._blocks += 1
         self._worked += seconds / self._workers
         self._prepared = max(self._prepared, prepared)
-        used = self._prepared + self._worked
+        used = self.used
         if kept == 0 or (self._blocks < min(2, self._workers) and used < self._share / 2):
             return self.count
         each = self._worked / kept
@@ -67,6 +67,11 @@ class Making:
             if left >= TOLD:
                 self._say(f"making {self.count:,} questions: about {left:.0f} s more")
         return self.count
+
+    @property
+    def used(self) -> float:
+        """The seconds of work so far, as if each worker had a core."""
+        return self._prepared + self._worked
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,8 @@ class Settings(CheckedSettings):
     ``data`` is a file of examples that is split, or a folder with a file for each part (and
     perhaps the ``kb.json``); or ``train``, ``valid`` and ``test`` are files of their own;
     without any, ``questions`` examples are generated over ``kb``, in the mix of a ``profile``
-    (the paper's, or short questions as people ask them) and a share of them with ``noise``.
+    (the paper's, or short questions as people ask them), ``noise`` in a share of these, and
+    ``other_profile``, a share of all, in the mix of the other one.
     ``start_from`` is the folder of a run whose weights the training begins with.
     ``query_style`` is how queries are written that the examples do not bring. ``decoding`` is
     what the best epoch is chosen and the run scored by; of both, unconstrained decoding
@@ -265,6 +266,7 @@ class Settings(CheckedSettings):
     questions: Annotated[Int, Field(ge=20)] = 20_000
     profile: Literal["kqapro", "people"] = "kqapro"
     noise: Share = 0.0
+    other_profile: Share = 0.0
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] = 1
     output: str = "runs/default"
     decoding: DecodingName = "constrained"

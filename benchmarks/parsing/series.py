@@ -24,9 +24,9 @@ from kb import KoplError
 from kopl_base.stream import read_text, writing
 
 ROOT = Path(__file__).resolve().parents[2]
-DEFAULT = ROOT / "configs" / "default.yaml"
+DEFAULT = ROOT / "configs" / "generated.yaml"
 
-# How many questions are made over the bundled knowledge base, as `python train.py` does, and of
+# How many questions are made over the bundled knowledge base, as the config says, and of
 # these the share that tests.
 QUESTIONS, TESTED = 20_000, 0.1
 # What `python train.py` generates with: not the deepest questions, and no queries.

@@ -385,3 +385,47 @@ def test_what_a_training_tells_fits_the_terminal() -> None:
     path = "/a/long/path/" + "x" * 90
     lines = wrapped(f"{'words of a line ' * 12} {path}").splitlines()
     assert lines[-1].strip() == path and all(len(line) <= 80 for line in lines[:-1])
+
+
+def test_questions_of_both_profiles_are_made(tmp_path: Path) -> None:
+    from kb import load
+    from kopl_cli.training_questions import generated
+    from parsers.settings import Settings
+
+    settings = Settings(profile="people", questions=40, other_profile=0.25, seed=7, noise=0.5)
+    found = generated(load("world"), settings, tmp_path)
+    seeds = [str(example.id).split("-")[0] for example in found]
+    assert (seeds.count("7"), seeds.count("8"), len(found)) == (30, 10, 40)
+    # Noise is for what people ask.
+    assert {seed for seed, one in zip(seeds, found, strict=True) if "noise" in one.extra} == {"7"}
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_shares_of_profiles_stay_where_there_is_little_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kb import load
+    from kopl_base.training.clock import Clock
+    from kopl_cli import training_questions
+    from parsers.settings import Settings
+
+    made: list[tuple[int, str, float]] = []
+
+    def half(
+        kb: object, settings: object, folder: object, count: int, profile: str,
+        seconds: tuple[float, float], noise: float = 0.0,
+    ) -> tuple[list[int], float]:  # fmt: skip
+        made.append((count, profile, seconds[1]))
+        return [0] * (count // 2), 30.0
+
+    class Still(Clock):
+        def seconds(self) -> float:
+            return 0.0
+
+    monkeypatch.setattr(training_questions, "_made", half)
+    settings = Settings(profile="people", questions=1000, other_profile=0.2).changed(
+        {"training.minutes": 5}
+    )
+    found = training_questions.generated(load("world"), settings, tmp_path, Still(None, 1))
+    assert len(found) == 450
+    assert made == [(800, "people", 0.8 * 120), (100, "kqapro", 90.0)]
