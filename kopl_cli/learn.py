@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from parsers.learning import Change
 
 # Questions like each correction, and old ones that are learnt again.
-EACH, REPLAY = 12, 2000
+EACH, REPLAY = 16, 4000
 # How many changed answers are printed; all are in the run's folder.
 SHOWN = 30
 LEXICON = "lexicon.yaml"
@@ -56,6 +56,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--replay", type=positive, default=REPLAY, metavar="N",
         help=f"old questions that are learnt again (default: {REPLAY})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--held-out", type=positive, metavar="N",
+        help="how many of the run's test questions are asked before and after (default: 500)",
     )  # fmt: skip
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE",
@@ -135,7 +139,8 @@ def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Pat
     lesson = learning.prepared(old, corrections, similar, arguments.replay, settings.seed)
     about = {
         "from": str(old.resolve()), "corrections": len(corrections), "similar": len(similar),
-        "replay": len(lesson.replay), "settings": changes,
+        "replay": len(lesson.replay), "held out": arguments.held_out or learning.HELD_OUT,
+        "settings": changes,
     }  # fmt: skip
     if lexicon:
         folder.mkdir(parents=True, exist_ok=True)
@@ -195,7 +200,8 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float) -> dict[st
 
     _calibrate(old, folder, kb)
     before, after = Parser.load(old, kb, new_kb=True), Parser.load(folder, kb)
-    held_out = list(read_questions(folder / "test.jsonl"))[: learning.HELD_OUT]
+    about = learning.read_learned(folder)
+    held_out = list(read_questions(folder / "test.jsonl"))[: about["held out"]]
     learnt = list(read_examples(folder / learning.LESSON))
     parts: dict[str, Sequence[Asked]] = {"corrections": learnt, "old": held_out}
     with Progress("asking before and after", len(learnt) + len(held_out)) as bar:
@@ -204,9 +210,7 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float) -> dict[st
     with writing(folder / learning.CHANGES) as file:
         file.writelines(json.dumps(one.to_json(), ensure_ascii=False) + "\n" for one in changed)
     report = learning.summary(found)
-    about = learning.read_learned(folder) | {
-        "report": report, "seconds": round(time.monotonic() - begin, 1)
-    }  # fmt: skip
+    about |= {"report": report, "seconds": round(time.monotonic() - begin, 1)}
     learning.write_learned(folder, about)
     for part, own in report.items():
         print(

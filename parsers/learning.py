@@ -48,9 +48,9 @@ from parsers.tokens import Question
 LESSON, REPLAY, LEARNED, CHANGES = "lesson.jsonl", "replay.jsonl", "learned.json", "changes.jsonl"
 # How often a correction is learnt in an epoch, and how many old questions choose the best epoch
 # beside the corrections.
-COPIES, VALIDATED = 4, 200
+COPIES, VALIDATED = 8, 200
 # What a lesson is trained with, where nothing else is asked for; the rate is a share of the run's.
-EPOCHS, RATE, WARM_UP = 4, 0.5, 20.0
+EPOCHS, RATE, WARM_UP = 5, 0.4, 20.0
 # The old questions that are asked before and after.
 HELD_OUT = 500
 
