@@ -26,12 +26,19 @@ from typing import Any, Protocol
 from kb import KnowledgeBase
 from kopl.answer_forms import AnswerForm, answer_of
 from kopl.answers import same_answers
-from kopl.example import Asked, Example, read_examples, read_questions, write_examples
+from kopl.example import (
+    Asked,
+    Example,
+    read_example,
+    read_examples,
+    read_questions,
+    write_examples,
+)
 from kopl.functions import FIND
 from kopl.program import Call, post_order
 from kopl.types import Kind
 from kopl_base.errors import KoplError, ReadError
-from kopl_base.stream import writing
+from kopl_base.stream import read_text, writing
 from kopl_base.training.checkpoint import CheckpointError
 from kopl_base.training.distributed import Distributed
 from kopl_base.training.optimizer import TrainingError
@@ -93,28 +100,35 @@ def said_names(
     return found
 
 
-def items_of(program: Call) -> set[tuple[Kind, str]]:
+def items_of(program: Call) -> set[str]:
     """The relations and keys that a program names."""
     kinds = (Kind.RELATION, Kind.KEY)
     return {
-        (kind, text)
+        text
         for call in post_order(program)
         for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True)
         if kind in kinds
     }
 
 
-def replayed(
-    pool: Sequence[Example], lesson: Sequence[Example], count: int, seed: int
-) -> list[Example]:
-    """A sample of old questions, half of it about what a lesson is about, as far as there are."""
-    items = set[tuple[Kind, str]]().union(*(items_of(one.program) for one in lesson))
-    near = [at for at, one in enumerate(pool) if not items.isdisjoint(items_of(one.program))]
+def replayed(pool: Path, lesson: Sequence[Example], count: int, seed: int) -> list[Example]:
+    """A sample of old questions, half of it about what a lesson is about, as far as there are.
+
+    ``pool`` is a file that `write_examples` wrote. Only lines that are taken are read as examples.
+    """
+    items = sorted(set[str]().union(*(items_of(one.program) for one in lesson)))
+    said = [json.dumps(text, ensure_ascii=False) for text in items]
+    lines = [
+        line for line in read_text(pool).split("\n") if line
+    ]  # other ends of lines may be said
+    near = [at for at, line in enumerate(lines) if any(text in line for text in said)]
     random = Random(f"replay/{seed}")
     chosen = set(random.sample(near, min(len(near), count // 2)))
-    others = [at for at in range(len(pool)) if at not in chosen]
+    others = [at for at in range(len(lines)) if at not in chosen]
     chosen.update(random.sample(others, min(len(others), count - len(chosen))))
-    return [pool[at] for at in sorted(chosen)]
+    return [
+        read_example(json.loads(lines[at]), f"line {at + 1}", str(pool)) for at in sorted(chosen)
+    ]
 
 
 def lesson_settings(old: Settings, folder: Path, start: Path, kb: str) -> Settings:
@@ -169,7 +183,7 @@ def prepared(
 ) -> Lesson:
     """The lesson for a run; raises ReadError where its files of questions are not there."""
     taught = [one.example() for one in corrections]
-    sample = replayed(list(read_examples(pool_of(old))), taught, replay, seed)
+    sample = replayed(pool_of(old), taught, replay, seed)
     valid = list(islice(read_examples(old / "valid.jsonl"), VALIDATED))
     return Lesson(taught, similar, sample, valid, list(read_questions(old / "test.jsonl")))
 

@@ -149,17 +149,19 @@ def test_a_model_with_new_words_predicts_as_before(
     ]
 
 
-def test_half_of_the_replay_is_about_what_was_corrected(small_examples: list[Example]) -> None:
+def test_half_of_the_replay_is_about_what_was_corrected(
+    small_examples: list[Example], tmp_path: Path
+) -> None:
     from parsers.learning import replayed
 
+    pool = tmp_path / "train.jsonl"
+    write_examples(pool, small_examples)
     lesson = [Example(QUESTION, read('QueryAttr(Find("Norway"), "inception")'))]
-    found = replayed(small_examples, lesson, 16, 1)
+    found = replayed(pool, lesson, 16, 1)
     about = ["inception" in str(one.program) for one in found]
     assert len(found) == 16 and sum(about) >= 8
-    assert (
-        found == replayed(small_examples, lesson, 16, 1) != replayed(small_examples, lesson, 16, 2)
-    )
-    assert replayed(small_examples, lesson, 999, 1) == small_examples
+    assert found == replayed(pool, lesson, 16, 1) != replayed(pool, lesson, 16, 2)
+    assert replayed(pool, lesson, 999, 1) == small_examples
 
 
 def test_names_are_found_where_a_question_says_them(small: KnowledgeBase) -> None:
