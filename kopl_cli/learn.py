@@ -106,10 +106,11 @@ def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
     place = arguments.kb or description.kb
     if folder is None:
         folder = _prepare(arguments, old, kb)
-    settings = learning.lesson_settings(own, folder, old, place)
-    settings = settings.changed({**learning.read_learned(folder)["settings"]})
-    if arguments.resume is not None and arguments.set:
-        settings = training.resumed(settings, pairs_of(arguments.set))
+    if (folder / "resume.pt").exists():
+        settings = training.resumed(read_run(folder)[0], pairs_of(arguments.set))
+    else:
+        settings = learning.lesson_settings(own, folder, old, place)
+        settings = settings.changed({**learning.read_learned(folder)["settings"]})
     use_threads(settings.threads)
     group = training.joined(settings)
     try:

@@ -261,7 +261,7 @@ def go_on(
     if not (folder / "resume.pt").exists():
         return begin(folder, old, settings, kb, new_kb=new_kb, distributed=distributed)
     train, valid = _parts(folder)
-    return training.go_on(folder, kb, train, valid, distributed)
+    return training.go_on(folder, kb, train, valid, distributed, settings=settings)
 
 
 def _parts(folder: Path) -> tuple[list[Example], list[Example]]:

@@ -112,3 +112,14 @@ def test_the_table_counts() -> None:
     assert lines[2].split() == ["answerable", "4", "1", "1", "1", "1", "25.0"]
     assert lines[3].split() == ["outside", "2", "1", "1", "0", "0", "50.0"]
     assert lines[4].startswith("of 3 answers at a confidence of 80% or more, 2 (67 %)")
+
+
+def test_rewordings_are_of_the_development_part() -> None:
+    lines = (people.FOLDER / "rewordings.jsonl").read_text("utf-8").splitlines()
+    reworded = {one["id"]: one for one in map(json.loads, lines)}
+    asked = {one.id: one for one in people.questions(people.FOLDER / "world.jsonl")}
+    assert len(reworded) == len(lines) == 50
+    for id, one in reworded.items():
+        assert asked[id].part == "dev" and asked[id].outside is None
+        assert one["question"] == asked[id].question
+        assert len({one["question"], *one["rewordings"]}) == 4
