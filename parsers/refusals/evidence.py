@@ -107,6 +107,8 @@ class Evidence:
     unlinked: list[int] = field(default_factory=list)
     contradicted: list[int] = field(default_factory=list)
     unsupported: list[Item] = field(default_factory=list)
+    # Tokens of names that there are, in the program or not.
+    named: set[int] = field(default_factory=set)
     # Those that no name covers, and their stems.
     loose: list[int] = field(default_factory=list)
     content: list[str] = field(default_factory=list)
@@ -271,8 +273,10 @@ class Evidencer:
         said = [(at, word) for at, word in enumerate(every) if word and word.isalpha()]
         items = set(schema_items(found.program)) if found.program is not None else set()
         mentioned = self.mentions.of(question)
+        found.named = {at for one, end in mentioned.names for at in range(one, end + 1)}
         names = [
-            (first, last) for first, last in mentioned.names
+            (first, last)
+            for first, last in mentioned.names
             if not covered.issuperset(range(first, last + 1))
             and any(question.words[at][:1].isupper() and at for at in range(first, last + 1))
         ]  # fmt: skip

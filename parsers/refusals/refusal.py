@@ -72,9 +72,12 @@ def unknown_name(evidence: Evidence) -> str:
     """
     question = evidence.question
     doubted = {
-        at for one in evidence.names if one.span is not None and one.fit < DOUBTED
+        at
+        for one in evidence.names
+        if one.span is not None and one.fit < DOUBTED
         for at in range(one.span[0], one.span[1] + 1)
-    } | {*evidence.unknown, *evidence.unlinked}  # fmt: skip
+    } | {*evidence.unknown, *evidence.unlinked}
+    doubted -= evidence.named  # fmt: skip
     capitals = {at for at in doubted if at and question.words[at][:1].isupper()}
     begins = capitals or doubted
     runs = [(begin, _end(evidence, begin, doubted, bool(capitals))) for begin in sorted(begins)]

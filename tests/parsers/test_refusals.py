@@ -254,6 +254,8 @@ def test_a_name_is_only_missed_where_there_is_one(evidencer: Evidencer) -> None:
     near = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
     assert unknown_name(evidencer.of("What is the capital of Norway?", [best], best)) == ""
     assert unknown_name(evidencer.of("What is the capital of Nordwey?", [near], near)) == "Nordwey"
+    # A name that there is, but not in the program, is not what is missed.
+    assert unknown_name(evidencer.of("What is the capital of Norway and Peru?", [best], best)) == ""
     zero = tried('QueryAttr(Find("Norway"), area)', ("0 square kilometre",))
     assert evidencer.of("What is the area of Norway?", [zero], zero).values["zero"] == 1
     assert evidencer.of("What is the area of Norway?", [best], best).values["zero"] == 0
