@@ -244,9 +244,10 @@ def begin(
     train, valid = _parts(folder)
     model = restore(old, kb, new_kb=new_kb, settings=settings).extended(train)
     items, left = model.prepare(train)
-    for example, reason in {one.question: (one, why) for one, why in left}.values():
-        if example.id is not None and not example.id.startswith("corrected-"):
-            distributed.say(f"cannot be learnt: {example.question[:200]} ({reason})")
+    taught = {one.question for one in read_examples(folder / LESSON)}
+    for question, reason in {one.question: why for one, why in left}.items():
+        if question in taught:
+            distributed.say(f"cannot be learnt: {question[:200]} ({reason})")
     if not items:
         raise TrainingError("none of the questions can be learnt")
     write_run(folder, model, Description.of(model, train))
