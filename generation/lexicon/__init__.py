@@ -93,6 +93,10 @@ Dateable = TypeVar("Dateable", RelationEntry, KeyEntry)
 
 # What tells whether a person is a man or a woman, as an attribute or as a relation.
 _GENDER = ("sex or gender", "gender", "sex")
+# What an alias ends or begins with where something was cut off: "Marcos," of "Marcos, Jr.".
+_CUT = re.compile(r"^[,;:&/]|[,;:&/]$")
+_THE = re.compile("^[Tt]he ")
+_TWICE = re.compile(r"\b(\w+) \1\b")
 _POSSESSIVE = {"male": "his", "man": "his", "female": "her", "woman": "her"}
 
 
@@ -276,10 +280,20 @@ class Lexicon:
             return
         for alias in aliases:
             is_only = len(kb.known_as(alias)) == 1 and not len(kb.named(alias))
-            if is_only and alias not in self._silent and not alias.startswith("the "):
+            if is_only and self._may_be_said(alias, name):
                 given = self.annotations.of(NAMES).get(alias)
                 the = given.fields.get("the") if given else self.name(name).the
                 yield NameWords(alias, the, alias=True)
+
+    def _may_be_said(self, alias: str, name: str) -> bool:
+        """Whether an alias is not kept silent, no adjective, not the name again, and not broken."""
+        given = self.annotations.of(NAMES).get(alias)
+        if given and given.fields.get("called") is False:
+            return False
+        bare = _THE.sub("", alias)
+        again = alias.startswith("the ") or bare == _THE.sub("", name)
+        silent = alias in self._silent or bare in self._silent
+        return not (again or silent or _is_broken(alias, name))
 
     @cached_property
     def _silent(self) -> frozenset[str]:
@@ -432,3 +446,9 @@ class Lexicon:
                 told = ((node, str(kb.values[value])) for node, value in values)
                 found |= {n: _POSSESSIVE[text] for n, text in told if text in _POSSESSIVE}
         return found
+
+
+def _is_broken(alias: str, name: str) -> bool:
+    """Whether an alias seems to be what was left when something was cut out of a name."""
+    twice = _TWICE.search(alias)
+    return bool(_CUT.search(alias)) or bool(twice and twice[1] in name and twice[0] not in name)

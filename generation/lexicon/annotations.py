@@ -470,5 +470,5 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "complete": _truth,
         "called": _truth,
     },
-    NAMES: {"the": _truth, "adjective": _noun},
+    NAMES: {"the": _truth, "adjective": _noun, "called": _truth},
 }

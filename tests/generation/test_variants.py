@@ -304,13 +304,21 @@ def countries() -> KnowledgeBase:
     builder.add_entity("de", "German", ["language"], ["Deutsch"])
     for id in ("j1", "j2"):
         builder.add_entity(id, "Java", ["country"], [f"{id} land"])
+    builder.add_entity("do", "Dominican Republic", ["country"], ["The Dominican", "Quisqueya"])
+    builder.add_attribute("do", "demonym", "Dominican")
+    builder.add_entity("bs", "Bahamas", ["country"], ["The Bahamas"])
+    builder.add_entity("h", "The Hague", [], ["Hague", "Den Haag"])
+    builder.add_entity("p", "Paul Airport West Airport", [], ["Paul Airport Airport", "Paul West"])
+    builder.add_entity("w", "Walla Walla City Airport", [], ["Walla Walla Airport"])
+    builder.add_entity("m", "Marcos, Jr.", [], ["Marcos,", "& Marcos", "Bongbong", "Yes!"])
+    builder.add_entity("k", "Cocos Islands", ["country"], ["Islands", "Keeling"])
     return builder.build()
 
 
 ALIASES = """\
 keys: {demonym: {called: false}}
 concepts: {language: {called: false}}
-names: {UK: {the: true}}
+names: {UK: {the: true}, Islands: {called: false}}
 """
 
 
@@ -328,6 +336,14 @@ def called() -> Lexicon:
         ("Netherlands", ["the Netherlands"]),
         ("German", ["German"]),  # languages are not called by aliases
         ("Java", ["Java"]),  # nor is one of two
+        ("Dominican Republic", ["the Dominican Republic", "Quisqueya"]),  # no adjective
+        ("Bahamas", ["the Bahamas"]),  # which are The Bahamas
+        ("The Hague", ["The Hague", "Den Haag"]),
+        # What was left of a longer name is not said.
+        ("Paul Airport West Airport", ["Paul Airport West Airport", "Paul West"]),
+        ("Walla Walla City Airport", ["Walla Walla City Airport", "Walla Walla Airport"]),
+        ("Marcos, Jr.", ["Marcos, Jr.", "Bongbong", "Yes!"]),
+        ("Cocos Islands", ["the Cocos Islands", "Keeling"]),  # kept silent by its own field
     ],
 )
 def test_what_things_are_called(called: Lexicon, name: str, said: list[str]) -> None:
