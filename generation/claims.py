@@ -98,11 +98,12 @@ def claimed_end(source: Source, part: DrawnPart) -> int:
 def one_of(source: Source, part: DrawnPart) -> int:
     """An element that a choice is said to give: the one that it does, or another to choose from."""
     found = source.outcome(part.call)
-    (given,) = part.call.inputs if len(part.call.inputs) == 1 else (part.call,)
-    all_there = source.outcome(given)
-    if not isinstance(all_there, Located):
-        raise NoDraw
+    nodes: list[int] = []
+    for given in part.call.inputs:
+        there = source.outcome(given)
+        if not isinstance(there, Located):
+            raise NoDraw
+        nodes += there.ids.tolist()
     names = found.strings()
-    nodes: list[int] = all_there.ids.tolist()
     holds = source.random.random() < 0.5
     return draw_from(source.random, [n for n in nodes if (source.kb.name_of(n) in names) == holds])

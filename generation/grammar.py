@@ -17,7 +17,16 @@ from typing import Any, TypeAlias, TypeVar
 
 from generation.lexicon import WORDS, forms_of
 from kopl.errors import TypingError
-from kopl.functions import COUNT, FIND_ALL, QUERY_ATTR, RELATE, SPELLINGS, Function
+from kopl.functions import (
+    COUNT,
+    FIND_ALL,
+    QUERY_ATTR,
+    RELATE,
+    SELECT_AMONG,
+    SELECT_BETWEEN,
+    SPELLINGS,
+    Function,
+)
 from kopl.program import Call
 from kopl.typecheck import check
 from kopl.types import Kind, Type
@@ -499,7 +508,7 @@ def _check(
         check(_witness(rule.program, types))
     except TypingError as error:
         raise _Malformed(error.message) from None
-    _check_asked(rule)
+    _check_asked(rule, types)
     kinds: dict[str, Kind] = {}
     for variable in _variables(rule.program):
         if kinds.setdefault(variable.name, variable.kind) is not variable.kind:
@@ -521,18 +530,31 @@ def _check(
             _at(source, line, _check_whole, text, kinds, names, said)
 
 
-def _check_asked(rule: Rule) -> None:
+def _check_asked(rule: Rule, types: Mapping[str, Type]) -> None:
     """Check that the answer can be read from what the program denotes as the ROOT says."""
-    if not rule.asks or isinstance(rule.program, Symbol):
+    if not rule.asks:
         return
-    function = rule.program.function
+    if isinstance(rule.program, Symbol):
+        last, output = rule.program.name, types[rule.program.left]
+    else:
+        last, output = rule.program.function.name, rule.program.function.output
     if rule.asks == EXISTS:
-        if function is not COUNT:
-            raise _Malformed(f"'exists' needs a program that ends in Count, not in {function.name}")
-    elif function.output in (Type.NUMBER, Type.TRUTH):
-        raise _Malformed(
-            f"{rule.asks!r} is for names and values; the program gives {function.output.value}"
-        )
+        if last != COUNT.name:
+            raise _Malformed(f"'exists' needs a program that ends in Count, not in {last}")
+    elif rule.asks == SEVERAL:
+        if output in (Type.NUMBER, Type.TRUTH):
+            raise _Malformed(f"'several' is for names and values; the program gives {output.value}")
+    elif output not in (Type.NAMES, Type.ENTITIES, Type.FACTS):
+        raise _Malformed(f"{rule.asks!r} is for names; the program gives {output.value}")
+    elif rule.named.startswith("$"):
+        choosing = (SELECT_AMONG.name, SELECT_BETWEEN.name)
+        if last not in choosing:
+            raise _Malformed(
+                f"{rule.asks!r} is for a program that ends in {' or '.join(choosing)}, which"
+                f" choose a name among several, not in {last}"
+            )
+        if any(variable.name == rule.named[1:] for variable in _variables(rule.program)):
+            raise _Malformed(f"{rule.named} stands in the program; name the answer otherwise")
 
 
 def _check_text(

@@ -68,6 +68,13 @@ MALFORMED = [
     ("ROOT[A = is E] -> Count(E)\n    | {E}?", 6, "gives a number"),
     ("ROOT[A = is E] -> VerifyStr(QueryAttr(E, $k), $v)\n    | {E}{k}{v}?", 6, "gives yes or no"),
     ("ROOT[A = several] -> Count(E)\n    | {E}?", 6, "gives a number"),
+    ("ROOT[A = is E] -> QueryAttr(E, $k)\n    | {E} {k}?", 6, "is for names; the program gives"),
+    ("ROOT[A = is $a] -> QueryAttr(E, $k)\n    | {a} {E} {k}?", 6, "is for names"),
+    ("ROOT[A = is $a] -> Count(E)\n    | {a} {E}?", 6, "is for names"),
+    ("ROOT[A = is $a] -> QueryName(E)\n    | {a} {E}?", 6, "ends in SelectAmong or SelectBetween"),
+    ("ROOT[A = is $a] -> E\n    | {a} {E}?", 6, "choose a name among several, not in E"),
+    ("ROOT[A = exists] -> E\n    | {E}?", 6, "needs a program that ends in Count"),
+    ("ROOT[A = is $k] -> SelectAmong(E, $k, $o)\n    | {k}{E}{o}?", 6, "$k stands in the program"),
     ("@share Count 3\n@share Count 4", 7, "twice"),
 ]  # fmt: skip
 

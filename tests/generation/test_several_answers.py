@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import logging
+from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,11 @@ from generation.blocks import Maker, Options
 from generation.check import Checker
 from generation.conversion import convert, write_kqapro
 from generation.formats import open_examples
+from generation.grammar import read_grammar
 from generation.paraphrase.originals import originals
 from generation.paraphrase.tasks import write_tasks
 from generation.splits import assign
-from kb import load
+from kb import KnowledgeBase, load
 from kopl.answer_forms import Exists, Is, answer_of
 from kopl.answers import same_answers
 from kopl.example import Example, read_examples, write_examples
@@ -144,3 +146,20 @@ def test_a_set_with_lists_is_split_by_its_answers() -> None:
 def test_a_profile_that_there_is_none_of_is_named() -> None:
     with pytest.raises(KoplError, match="the profiles are kqapro, people"):
         Maker(load("world"), options=Options(profile="peopel"))
+
+
+def test_a_name_to_choose_is_claimed_of_two_things(lands: KnowledgeBase) -> None:
+    """As often the one that is not chosen."""
+    rules = """\
+ROOT[Verify = is $answer] -> SelectBetween(X, X', $key, $op)
+    | is it {answer} that has the {op} {key}, {X} or {X'}?
+X -> Find($name)
+    | {name}
+"""
+    maker = Maker(lands, grammar=read_grammar(rules), options=Options(sparql=False))
+    made = list(islice(maker.block(1, 0), 20))
+    assert {example.answer for example in made} == {"yes", "no"}
+    for example in made:
+        assert isinstance(example.answer_form, Is)
+        given = {one.arguments[0] for one in example.program.inputs}
+        assert example.answer_form.name in given
