@@ -38,11 +38,18 @@ class Comparisons:
         self._drawn: Counter[tuple[str, str]] = Counter()
         self._kept: Counter[tuple[str, str]] = Counter()
         self._all_drawn: Counter[str] = Counter()
+        self._asked: Counter[str] = Counter()  # draws by function, and those that could give "!="
+        self._with_unequal: Counter[str] = Counter()
         self._all_kept: Counter[str] = Counter()
         self._due: dict[tuple[str, str], list[bool]] = {}
 
     def draw(self, function: str, equal: bool = True, unequal: bool = True) -> Operator:
-        """An operator for a call of the function; "=" and "!=" only where their flags say so."""
+        """An operator for a call of the function; "=" and "!=" only where their flags say so.
+
+        As few calls can have a "!=", these have it more often.
+        """
+        self._asked[function] += 1
+        self._with_unequal[function] += unequal
         without = {"=": not equal, "!=": not unequal}
         operators = [operator for operator in OPERATORS if not without.get(operator)]
         weights = [self._weight(function, operator) for operator in operators]
@@ -79,7 +86,10 @@ class Comparisons:
         of_all = (self._all_kept[operator] + PRIOR * usual) / (self._all_drawn[operator] + PRIOR)
         key = function, operator
         rate = (self._kept[key] + PRIOR * of_all) / (self._drawn[key] + PRIOR)
-        return OPERATORS[operator] * min(MOST, usual / rate)
+        share = OPERATORS[operator] * min(MOST, usual / rate)
+        if operator != "!=":
+            return share
+        return share * (self._asked[function] + PRIOR) / (self._with_unequal[function] + PRIOR)
 
 
 # No year shall be that of more dates in a block than this share, or than twice its part of the

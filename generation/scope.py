@@ -436,14 +436,16 @@ class Source:
             given = "="
         day = name.endswith("Date")
         usual = self.taste.usual(key, day) if fact is None else ()
-        unequal = bool(usual)
+        shown = self.taste.shown(value, day)
+        # What is verified may have the usual value itself: then it is not another one.
+        unequal = bool(usual) if verified else any(one != shown for one in usual)
         operator: Operator = given or self.comparisons.draw(name, equal, unequal)  # type: ignore[assignment]
         kind = "" if name.endswith("Str") else operator
         holds = not verified or self.comparisons.holds(name, kind)
         others = self._values_of(key, fact) if (operator == "!=") == holds else []
         if operator == "!=" and unequal:
             others = list(usual)
-            if not holds and self.taste.shown(value, day) not in usual:
+            if not holds and shown not in usual:
                 raise NoDraw
         constant = constant_for(self.random, value, operator, holds=holds, others=others, day=day)
         if isinstance(constant, Year | Date) and constant.year > self.taste.latest:
