@@ -7,7 +7,7 @@ is wrong; whether its names occur in a knowledge base is checked when a `Lexicon
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -29,6 +29,7 @@ Reader = Callable[[Any], Any]
 RELATIONS, KEYS, QUALIFIERS = "relations", "keys", "qualifier keys"
 UNITS, CONCEPTS, NAMES = "units", "concepts", "names"
 TODO = "todo"  # the field that marks an entry as not looked at
+DETAILS = "details"
 ALSO = "also"  # the field with further wordings, each an entry
 # What is true of a name however it is said, and so is no field of a further wording.
 OF_ALL = {
@@ -44,7 +45,8 @@ COMPLETE = {RELATIONS: ("yes", "no", "forward", "backward"), KEYS: ("yes", "no")
 class Given:
     """What a file gives for one name: fields of its entry, its line, why it is to be checked.
 
-    ``also``: the fields of further wordings, which mean the same.
+    ``also``: the fields of further wordings, which mean the same. ``lines``: those of the qualifier
+    keys under ``details``.
     """
 
     fields: Mapping[str, Any]
@@ -52,6 +54,7 @@ class Given:
     source: str = ""
     todo: str = ""
     also: tuple[Mapping[str, Any], ...] = ()
+    lines: tuple[tuple[str, int], ...] = ()
 
     @property
     def place(self) -> str:
@@ -82,10 +85,17 @@ class Annotations:
 
     def only(self, kb: KnowledgeBase) -> Annotations:
         """The annotations without those that name nothing in a knowledge base."""
-        strange = {(section, name) for section, name, _, _ in self.strangers(kb)}
+        strange: set[tuple[str, str]] = set()
+        odd: set[tuple[str, str]] = set()  # those that are there, with a detail that is not
+        for section, name, found, _ in self.strangers(kb):
+            (strange if found is self.of(section)[name] else odd).add((section, name))
         return Annotations(
             {
-                section: {n: given for n, given in entries.items() if (section, n) not in strange}
+                section: {
+                    name: replace(given, lines=()) if (section, name) in odd else given
+                    for name, given in entries.items()
+                    if (section, name) not in strange
+                }
                 for section, entries in self.sections.items()
             },
             self.source,
@@ -102,10 +112,20 @@ class Annotations:
                     continue
                 known = frozenset(names_of(kb, section)) if known is None else known
                 if name not in known:
-                    near = difflib.get_close_matches(name, sorted(known), 1)
-                    hint = f"; did you mean {near[0]!r}?" if near else ""
-                    what = _WHAT[section]
-                    yield section, name, given, f"{name!r} is no {what} of the knowledge base{hint}"
+                    yield section, name, given, _unknown(section, name, known)
+                    continue
+                for key, line in given.lines:
+                    if key not in kb.qualifier_keys:
+                        message = _unknown(QUALIFIERS, key, kb.qualifier_keys)
+                        at = replace(given, line=line)
+                        yield section, name, at, f"{name}: {DETAILS}: {message}"
+
+
+def _unknown(section: str, name: str, known: Iterable[str]) -> str:
+    """What is said of a name that a knowledge base does not have."""
+    near = difflib.get_close_matches(name, sorted(known), 1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{name!r} is no {_WHAT[section]} of the knowledge base{hint}"
 
 
 _WHAT = {
@@ -229,6 +249,7 @@ def _given(section: str, name: str, node: Node, source: str) -> Given:
     found: dict[str, Any] = {}
     further: list[dict[str, Any]] = []
     todo, also = "", None
+    lines: tuple[tuple[str, int], ...] = ()
     known = [*readers, TODO] if section == NAMES else [*readers, ALSO, TODO]
     for field, value in _pairs(node, f"{section}: {name}", known):
         try:
@@ -239,11 +260,13 @@ def _given(section: str, name: str, node: Node, source: str) -> Given:
             else:
                 further += _put(found, field, readers[field](value))
                 _how(found, field, value)
+                if field == DETAILS:
+                    lines = tuple((key.value, key.start_mark.line + 1) for key, _ in value.value)
         except _BadEntry as problem:
             raise _BadEntry(value, f"{section}: {name}: {field}: {problem}") from None
     if also is not None:
         further = [*_also(section, name, also), *further]
-    return Given(found, node.start_mark.line + 1, source, todo, tuple(further))
+    return Given(found, node.start_mark.line + 1, source, todo, tuple(further), lines)
 
 
 def _put(fields: dict[str, Any], field: str, value: Any) -> list[dict[str, Any]]:

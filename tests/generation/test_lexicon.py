@@ -113,12 +113,24 @@ def test_malformed(text: str, message: str) -> None:
         ("concepts: {lake: {}}", "'lake' is no concept"),
         ("names: {Nowhere: {the: true}}", "'Nowhere' is the name of no entity"),
         ("qualifier keys: {area: }", "'area' is no qualifier key"),
+        ("relations:\n  capital:\n    details:\n      start time: since when {head} {tail}\n"
+         "      sart time: '{head} {tail}'", "my.yaml: line 5: relations: capital: details:"
+         " 'sart time' is no qualifier key of the knowledge base; did you mean 'start time'?"),
     ],
 )  # fmt: skip
 def test_names_that_are_not_there(lands: KnowledgeBase, text: str, message: str) -> None:
     with pytest.raises(ReadError) as caught:
         Lexicon(lands, parse_annotations(text, "my.yaml"))
     assert message in str(caught.value)
+
+
+def test_a_detail_that_is_not_there_leaves_the_rest_of_its_entry(lands: KnowledgeBase) -> None:
+    text = "relations: {capital: {noun: seat, details: {area: '{head} {tail}'}}}"
+    given = parse_annotations(text, "my.yaml")
+    assert [one.reason for one in review(lands, given) if one.name == "capital"] == [
+        "capital: details: 'area' is no qualifier key of the knowledge base"
+    ]
+    assert Lexicon(lands, given.only(lands)).relation("capital", "forward").entry.noun == "seat"
 
 
 def test_an_empty_file(lands: KnowledgeBase) -> None:
