@@ -247,24 +247,31 @@ def sift(
 ) -> Iterator[Passed]:  # fmt: skip
     """Those candidates for a question that pass, counted; the others go to ``reject``.
 
-    What is doubtful passes where judges have passed it, and is for review where none did; with
-    ``doubtful`` it passes in any case.
+    Of texts that differ in case, blanks or the mark at the end the first one counts, also of those
+    that are for review. What is doubtful passes where judges have passed it, and is for review
+    where none did; with ``doubtful`` it passes in any case.
     """
     seen: set[str] = set()
+    reviewed: set[str] = set()
     for candidate in candidates:
+        words = plain(candidate.text).rstrip(" ?.!")
         report.given += 1
         found = Examined(candidate.fault)
         if not found.reason:
             found = examined(original, candidate.text, filters, doubt)
         reason, doubts = found.reason, bool(found.reason) and not found.certain
-        if (not reason or doubts) and plain(candidate.text) in seen:
+        if (not reason or doubts) and words in seen:
             reason, doubts = "twice", False
         if not reason or doubts:
             if votes := judged(candidate.votes, filters):
                 reason, doubts = votes, False
             elif candidate.votes or doubtful:
                 reason, doubts = "", False
+        if doubts and words in reviewed:
+            reason, doubts = "twice", False
         if reason:
+            if doubts:
+                reviewed.add(words)
             (report.doubts if doubts else report.reasons)[reason] += 1
             reject(
                 Rejected(
@@ -277,7 +284,7 @@ def sift(
         report.questions += not seen
         report.warned += bool(found.missing)
         yield Passed(candidate, found.missing, not seen, found.told)
-        seen.add(plain(candidate.text))
+        seen.add(words)
 
 
 def example_of(original: Original, passed: Passed) -> Example:

@@ -501,3 +501,20 @@ def test_paraphrases_of_a_question_stay_on_one_side_of_a_split(by: str) -> None:
 def test_empty_responses() -> None:
     assert read_responses([]) == Responses()
     assert Responses().ids() == set()
+
+
+def test_a_text_counts_once() -> None:
+    text = "Of which land is Oslo the capital?"
+    again = [text, text, text.lower(), text.removesuffix("?"), f" {text} ", f"{text}?"]
+    passed, rejected, _ = sifted(again, Filters(judges=0))
+    assert [one.question for one in passed] == [text]
+    assert [one.reason for one in rejected] == ["twice"] * 5
+
+
+def test_a_text_is_for_review_once() -> None:
+    text = "Whose capital is it?"
+    passed, rejected, report = sifted([text, text, text.upper()], Filters(judges=0))
+    assert not passed and report.review == 1
+    assert [(one.reason, one.review) for one in rejected] == [
+        ("a name or value is missing", True), ("twice", False), ("twice", False),
+    ]  # fmt: skip
