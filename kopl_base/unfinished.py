@@ -95,8 +95,10 @@ class Unfinished:
         Raises ReadError where that fails or the lines do not end at the second place.
         """
         try:
-            if self.path.stat().st_size < size:
-                raise ValueError("it is shorter than it was")
+            if (found := self.path.stat().st_size) < size:
+                raise ValueError(
+                    f"something cut it off: it has {found} bytes, and {size} were written"
+                )
             with open(self.path, "rb") as file:
                 file.seek(max(0, first - 1))
                 if first and file.read(1) != b"\n":
@@ -106,7 +108,12 @@ class Unfinished:
                 if file.tell() != size:
                     raise ValueError("its lines do not end where they ended")
         except (OSError, ValueError, KeyError, TypeError, KoplError) as error:
-            raise ReadError(f"cannot go on with it: {error}", source=str(self.path)) from None
+            reason = getattr(error, "strerror", None) or str(error)
+            raise ReadError(
+                f"cannot go on with it: {reason}; put it back as it was, or remove it and"
+                f" {self._state_path.name} to begin anew",
+                source=str(self.path),
+            ) from None
 
     def begin(self, size: int = 0, kept: int = 0) -> None:
         """Go on behind so many bytes, which hold so many lines; what follows them is forgotten."""

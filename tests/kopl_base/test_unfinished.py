@@ -45,6 +45,24 @@ def test_a_run_goes_on_where_its_state_says(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
+def test_a_file_that_is_shorter_than_it_was(tmp_path: Path) -> None:
+    """What became of it, how much is missing, and what to do."""
+    output = tmp_path / "out"
+    path = begun(output).path
+    path.write_text("0\n1\n")
+    now = again(output)
+    assert now.state is not None
+    with pytest.raises(ReadError) as caught:
+        now.read_again(now.state["bytes"], lambda line: None)
+    assert str(caught.value) == (
+        f"{path}: cannot go on with it: something cut it off: it has 4 bytes, and 6 were written;"
+        " put it back as it was, or remove it and out.part.json to begin anew"
+    )
+    path.unlink()
+    with pytest.raises(ReadError, match=r"out\.part: .*: No such file or directory; put it back"):
+        now.read_again(now.state["bytes"], lambda line: None)
+
+
 def test_what_is_in_the_way(tmp_path: Path) -> None:
     output = tmp_path / "out"
     file = begun(output)
