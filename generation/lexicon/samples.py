@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Any, TypeAlias
 
 from generation import english
 from generation.lexicon import Lexicon, say
@@ -11,6 +12,16 @@ from generation.lexicon.annotations import CONCEPTS, KEYS, QUALIFIERS, RELATIONS
 from generation.lexicon.words import NoWords
 from kb import Quantity
 from kb.facts import FactTable
+
+# What a sentence is made of: texts as they stand, and words with their form and what is inside.
+Parts: TypeAlias = tuple["str | tuple[Any, ...]", ...]
+
+
+def _worded(*sentences: Parts) -> Iterator[str]:
+    """The sentences whose words have the forms that they ask for."""
+    for parts in sentences:
+        with suppress(NoWords):
+            yield "".join(part if isinstance(part, str) else say(*part) for part in parts)
 
 
 class Samples:
@@ -64,10 +75,10 @@ class Samples:
         elif section == QUALIFIERS:
             for fact, value in self._qualified.get(name, [])[:1]:
                 for words in lexicon.wordings(lexicon.qualifier(name)):
-                    with suppress(NoWords):
-                        yield f"{fact} ({say(words, 'given')} {value})"
-                    with suppress(NoWords):
-                        yield f"{fact}; {say(words, 'question')}?"
+                    yield from _worded(
+                        (f"{fact} (", (words, "given"), f" {value})"),
+                        (f"{fact}; ", (words, "question"), "?"),
+                    )
         elif section == UNITS:
             unit = lexicon.unit(name)
             yield f"1 {unit.one}, 5 {unit.many}"
@@ -81,18 +92,14 @@ class Samples:
         forward = lexicon.wordings(lexicon.relation(relation, "forward"))
         backward = lexicon.wordings(lexicon.relation(relation, "backward"))
         for one, other in zip(forward, backward, strict=True):
-            with suppress(NoWords):
-                yield say(one, "fact", head, tail)
-            with suppress(NoWords):
-                yield f"the one {say(one, 'that', head)}"
-            with suppress(NoWords):
-                yield f"the one {say(other, 'that', tail)}"
-            with suppress(NoWords):
-                yield f"those {say(other, 'those', tail)}"
-            with suppress(NoWords):
-                yield f"{say(one, 'asked', head)}?"
-            with suppress(NoWords):
-                yield f"{say(other, 'sought', tail)}?"
+            yield from _worded(
+                ((one, "fact", head, tail),),
+                ("the one ", (one, "that", head)),
+                ("the one ", (other, "that", tail)),
+                ("those ", (other, "those", tail)),
+                ((one, "asked", head), "?"),
+                ((other, "sought", tail), "?"),
+            )
 
     def _told(self, key: str, owner: str, value: str) -> Iterator[str]:
         """A key of its owner, by all of its wordings."""
@@ -102,14 +109,12 @@ class Samples:
         beside = variants.beside.words if variants and variants.beside else words
         comparisons = lexicon.wordings(lexicon.comparison("greater", key))
         for one, compared, larger in zip(words, beside, comparisons, strict=True):
-            with suppress(NoWords):
-                yield f"the {say(one, '')} of {owner} {say(one, 'verb')} {value}"
-            with suppress(NoWords):
-                yield f"{say(one, 'question', owner)}?"
-            with suppress(NoWords):
-                yield f"which has the {say(larger, '')} {say(compared, '')}"
-            with suppress(NoWords):
-                yield f"which is {say(larger, 'alone')}"
+            yield from _worded(
+                ("the ", (one, ""), f" of {owner} ", (one, "verb"), f" {value}"),
+                ((one, "question", owner), "?"),
+                ("which has the ", (larger, ""), " ", (compared, "")),
+                ("which is ", (larger, "alone")),
+            )
 
     def _pairs(self, relation: str) -> list[tuple[str, str]]:
         table, kb = self._kb.relational, self._kb
