@@ -28,6 +28,17 @@ SOURCES = (
 )  # fmt: skip
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Skip the tests that take long, but for those that are asked for by "-m slow" or by name."""
+    named = any("::" in argument for argument in config.args)
+    if "slow" in str(config.option.markexpr) or named:
+        return
+    mark = pytest.mark.skip(reason="takes long: run it with -m slow")
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(mark)
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep snapshots of tests away from the user's cache, but share them between tests."""

@@ -9,12 +9,13 @@ import sys
 import tarfile
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from kopl_base import packages
 from kopl_base.packages import version
-from tests.conftest import ROOT, SOURCES
+from tests.conftest import ROOT, SOURCES, pytest_collection_modifyitems
 
 PACKAGES = ("kopl_base", "kb", "kopl", "generation", "parsers", "cqa", "kopl_cli")
 
@@ -161,3 +162,19 @@ def test_settings_are_where_they_belong() -> None:
     assert config["metadata"]["name"] == "kopl-toolkit"
     needs = config["options"]["install_requires"]
     assert "torch" not in needs and "datasets" not in needs
+
+
+@pytest.mark.parametrize(
+    ("asked", "markers", "skipped"),
+    [("tests/cqa", "", True), ("tests/cqa", "slow", False), ("tests/cqa/test_x.py::y", "", False)],
+)
+def test_long_tests_run_where_they_are_asked_for(asked: str, markers: str, skipped: bool) -> None:
+    """The marker "slow" is worth something, whatever else is run."""
+    config = SimpleNamespace(args=[asked], option=SimpleNamespace(markexpr=markers))
+    added: dict[str, list[object]] = {"slow": [], "quick": []}
+    items = [
+        SimpleNamespace(keywords={name: True}, add_marker=marks.append)
+        for name, marks in added.items()
+    ]
+    pytest_collection_modifyitems(config, items)
+    assert bool(added["slow"]) is skipped and not added["quick"]
