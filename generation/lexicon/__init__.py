@@ -282,7 +282,8 @@ class Lexicon:
             is_only = len(kb.known_as(alias)) == 1 and not len(kb.named(alias))
             if is_only and self._may_be_said(alias, name):
                 given = self.annotations.of(NAMES).get(alias)
-                the = given.fields.get("the") if given else self.name(name).the
+                the = given.fields.get("the") if given else None
+                the = self.name(name).the if the is None else the
                 yield NameWords(alias, the, alias=True)
 
     def _may_be_said(self, alias: str, name: str) -> bool:

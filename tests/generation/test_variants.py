@@ -374,6 +374,10 @@ def test_aliases_stand_only_where_a_rule_asks_for_them(called: Lexicon) -> None:
 def test_the_article_of_an_alias_may_be_told(called: Lexicon) -> None:
     with pytest.raises(ReadError, match="is the name of no entity"):
         Lexicon(countries(), parse_annotations("names: {EU: {the: true}}", "my.yaml"))
+    text = "names: {DR Congo: {the: true}, Zaire: {adjective: Zairian}}"  # tells none of its own
+    told = Lexicon(countries(), parse_annotations(text, "my.yaml"))
+    said = [say(words, "called") for words in told.wordings(NameWords("DR Congo"))]
+    assert said == ["the DR Congo", "the Zaire"]
 
 
 def test_a_key_has_another_noun_beside_its_comparison(lands: KnowledgeBase) -> None:
