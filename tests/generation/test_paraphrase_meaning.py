@@ -221,7 +221,7 @@ def test_aliases_and_lexicon() -> None:
 
 
 def test_judges_decide_what_is_doubtful() -> None:
-    text = "Who is the boss of Norway?"
+    text = "Who is the kingpin of Norway?"
     votes = tuple(Vote(str(n), same=True, fluency=5) for n in range(3))
     original, filters = Original("1", LEADER), Filters(judges=3)
     for given, kept, doubts in ((votes, 1, 0), ((), 0, 0)):
@@ -233,7 +233,7 @@ def test_judges_decide_what_is_doubtful() -> None:
     assert report.doubts == {"it may ask something else": 1}
     assert "1 for review (it may ask something else 1)" in str(report)
     passed = list(sift(original, [Candidate(text)], Filters(judges=0), report, doubtful=True))
-    assert passed[0].doubt.startswith("it may ask something else: boss")
+    assert passed[0].doubt.startswith("it may ask something else: kingpin")
     wrong = Candidate("Who is not the head of state of Norway?", {}, votes)
     assert not list(sift(original, [wrong], filters, Report()))
 
@@ -263,7 +263,7 @@ def test_review_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     main(["paraphrase", "export", str(questions), "-o", str(tmp_path / "t.csv")])
     task = (tmp_path / "t.csv").read_text("utf-8-sig").splitlines()[1].split(",")[0]
     written.write_text(
-        f"task,paraphrase\n{task},Who is the boss of Norway?\n{task},Who rules Norway?\n"
+        f"task,paraphrase\n{task},Who is the kingpin of Norway?\n{task},Who rules Norway?\n"
         f"{task},Who is no head of state of Norway?\n",
         "utf-8",
     )
@@ -275,7 +275,7 @@ def test_review_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     left = [json.loads(line) for line in rejected.read_text("utf-8").splitlines()]
     assert [one.get("review", False) for one in left] == [True, False]
     rows = review.read_text("utf-8-sig").splitlines()
-    assert len(rows) == 2 and "it may ask something else: boss" in rows[1]
+    assert len(rows) == 2 and "it may ask something else: kingpin" in rows[1]
     head, row = rows[0].split(","), rows[1]
     assert head[-4:] == ['"same"', '"fluency"', '"judge"', '"comment"']
     empty = ',"","","",""'
@@ -283,7 +283,7 @@ def test_review_and_back(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     review.write_text(f"{rows[0]}\n{row.removesuffix(empty)},yes,5,bert,\n", "utf-8")
     assert main(["paraphrase", "import", str(questions), str(review), "-o", str(out),
                  "--judges", "1"]) == 0  # fmt: skip
-    assert [one.question for one in read_examples(out)] == ["Who is the boss of Norway?"]
+    assert [one.question for one in read_examples(out)] == ["Who is the kingpin of Norway?"]
 
 
 def test_a_trained_run_doubts(
