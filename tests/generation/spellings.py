@@ -43,6 +43,8 @@ def spellings(lexicon: Lexicon, kind: Kind, text: str) -> Iterator[str]:
         for entry in _entries(lexicon, lexicon.relation(text, "forward")):
             yield from (entry.noun, entry.nouns, entry.keyword)
             yield from _parts(entry.tail_question, entry.head_question)
+            for _, questions in entry.details:
+                yield from (part for question in questions for part in _parts_of(question))
             for verb in (entry.forward, entry.backward):
                 yield from _of_verb(verb)
     elif kind is Kind.KEY:
