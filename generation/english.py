@@ -359,7 +359,7 @@ def possessive(name: str) -> str:
 
 # "with" begins one where an article or a number follows, or "as": "with Oslo as capital".
 _CLAUSE = re.compile(
-    r"\b(?:that|who|whose)\b|\(|, the one "
+    r"\b(?:that|who|whose|where|in which)\b|\(|, the one "
     r"|(?<!border )\bwith (?:(?:an?|the|more than|fewer than) |[^,?]{1,40} as\b)"
 )
 

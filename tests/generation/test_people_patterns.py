@@ -77,6 +77,23 @@ KINDS = {
     "demonyms": (r"\b(?:the )?[A-Z]\w+(?:an|ese|ish|i) (?:president|anthem|capital|exports)", 3),
     "adjectives of what is had": (r"\bemits?|\buses? the|\bsells the|\bspends?\b", 1),
     "through which countries": (r"(?:which|what|through which) countries", 3),
+    "where something was or begins": (
+        r"the (?:country|place|town) (?:where|in which) .*(?:born|rises|starts|begins|ends|source)",
+        2,
+    ),
+    "several, each of several": (
+        r"of (?:the|all) (?:\w+ ){1,2}(?:that border|bordering|touch)",
+        0.2,
+    ),
+    "what melts or boils first": (r"\b(?:melts?|boils?) (?:first|at (?:a|the) (?:high|low)er)", 1),
+    "by its code or sign": (r"^(?:which|what) \w+ (?:has|have) the .*(?:code|symbol|ending)", 1),
+    "colours of a flag": (r"\bcolou?rs\b", 1),
+    "the former name": (r"called before|old name|formerly|use to be called", 1),
+    "the first of the neighbours": (
+        r"(?:est|most|least|fewest)\b.*neighbou?r|neighbou?rs?\b.*(?:est|most|least|fewest)\b",
+        1,
+    ),
+    "larger than so much": (r"(?:larger|bigger|smaller|longer|higher|lower) than [\d.,]+ ", 1),
 }
 
 
