@@ -254,7 +254,7 @@ def test_training_is_offered_on_a_terminal(tmp_path: Path, torch: Any) -> None:
     """It says how long it takes, and does nothing unless the user says yes."""
     terminal = Terminal("ask", QUESTION, folder=tmp_path)
     shown = terminal.wait("[y/N] ")
-    assert "at most 7 minutes on 2 processor cores" in shown
+    assert "at most 10 minutes on 2 processor cores" in shown
     terminal.type("n\n", "train one with 'kopl train'")
     assert terminal.ended()[0] == 2 and not (tmp_path / "runs").exists()
 
