@@ -20,6 +20,7 @@ from random import Random
 import numpy as np
 from numpy.typing import NDArray
 
+from generation.english import can_be_read
 from generation.judge import FILTERS, Dropped
 from kb import KnowledgeBase, Quantity, Value
 from kb.arrays import EMPTY, Ids, Mask, expand
@@ -145,7 +146,7 @@ class Choices:
             for text in self._candidates(program, answer, dropped, denote, random):
                 if len(found) == CHOICES:
                     break
-                if text not in found and not _same(answer, text):
+                if text not in found and can_be_read(text) and not _same(answer, text):
                     found.append(text)
         filling = UNKNOWN if not _same(answer, UNKNOWN) else "none of these"
         found += [filling] * (CHOICES - len(found))

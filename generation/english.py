@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, TypeAlias
+from unicodedata import category
 
 from kb import Date, Quantity, Value
 from kb.values import NO_UNIT, print_number
@@ -151,6 +152,32 @@ def _without_checks() -> Iterator[None]:
         yield
     finally:
         typeguard.typechecked = checked
+
+
+# --- what can be read ------------------------------------------------------------------------
+
+# Control, private and surrogate characters; then those that turn the direction of what follows.
+_UNSEEN = frozenset(("Cc", "Co", "Cs", "Zl", "Zp"))
+_TURNING = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_LOST = "\ufffd"  # stands for what could not be decoded
+
+
+@lru_cache(maxsize=100_000)
+def can_be_read(text: str) -> bool:
+    """Whether a name or value shows something, and nothing that cannot be seen or is broken.
+
+    It has a letter, digit or symbol. Joiners of no width, which some scripts need, may stand in it.
+
+    >>> can_be_read("Oslo"), can_be_read("..."), can_be_read("Os\\ufffdlo")
+    (True, False, False)
+    """
+    kinds = [category(character) for character in text]
+    return (
+        any(kind[0] in "LNS" for kind in kinds)
+        and _UNSEEN.isdisjoint(kinds)
+        and _TURNING.isdisjoint(text)
+        and _LOST not in text
+    )
 
 
 # --- nouns -----------------------------------------------------------------------------------

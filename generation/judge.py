@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from generation.derivation import Derivation
-from generation.english import clauses, say
+from generation.english import can_be_read, clauses, say
 from generation.grammar import EXISTS, SEVERAL, Rule
 from kb import KnowledgeBase
 from kb.values import ValueReadError, read_quantity, read_time
@@ -297,6 +297,8 @@ class Judge:
             return None, "several answers"
         form = self._form(derivation)
         answers = answer_of(denotation, form)
+        if not all(map(can_be_read, (*answers, *((form.name,) if isinstance(form, Is) else ())))):
+            return None, "cannot be read"
         asked, truth = program.function, form is not None or program.function.output is Type.TRUTH
         # Yes, no and a number give nothing away; SelectBetween has to name what it chooses from.
         free = truth or asked.output is Type.NUMBER or asked is SELECT_BETWEEN or len(answers) > 1

@@ -11,6 +11,7 @@ import numpy as np
 
 from generation.comparisons import Comparisons, Years, constant_for
 from generation.derivation import Derivation
+from generation.english import can_be_read
 from generation.grammar import Part, Pattern, Symbol, Variable
 from generation.lexicon import POINT_IN_TIME, Direction, Lexicon, OperatorWords, ValueWords, Words
 from generation.pools import (
@@ -143,9 +144,9 @@ class Scope:
         return words.text if words else argument.text or None
 
     def bind(self, argument: str | Variable, words: Words) -> str:
-        """The text for an argument; raises NoDraw when it has another one already."""
+        """The text for an argument; raises NoDraw when it has another, or none can read it."""
         given = self.given(argument)
-        if given is not None and given != words.text:
+        if (given is not None and given != words.text) or not can_be_read(words.text):
             raise NoDraw
         if isinstance(argument, Variable):
             self.words[argument.name] = words

@@ -25,6 +25,7 @@ from random import Random
 import yaml  # type: ignore[import-untyped]
 from rapidfuzz import fuzz, process
 
+from generation.english import can_be_read
 from generation.noise import Noise
 from kb import KnowledgeBase
 from kopl.example import BareQuestion, Example
@@ -201,7 +202,7 @@ class Unanswerable:
             nodes = self.kb.instances_of(concept).tolist() if concept else []
             step = max(1, len(nodes) // MODELS)
             names = [self.kb.name_of(one) for one in nodes[::step] if self.kb.is_entity(one)]
-            self._of_concept[concept] = [one for one in names if one.strip()] or ["Nobody"]
+            self._of_concept[concept] = [one for one in names if can_be_read(one)] or ["Nobody"]
         return self._of_concept[concept]
 
     def _made_up(self, names: Sequence[str], random: Random) -> str:
@@ -278,7 +279,7 @@ class Unanswerable:
         if not ends:
             return None
         name = kb.name_of(kb.node(random.choice(ends)))
-        if not name or name == source.name:
+        if not can_be_read(name) or name == source.name:
             return None
         pattern = random.choice(patterns().patterns["premise"])
         return pattern.replace("<first>", source.name).replace("<second>", name)

@@ -75,3 +75,35 @@ def test_the_stands_once() -> None:
     name = "South Georgia and the South Sandwich Islands"
     assert english.name_in_sentence(name) == name
     assert english.name_in_sentence("Marshall Islands") == "the Marshall Islands"
+
+
+@pytest.mark.parametrize(
+    "text", ["Oslo", "7", "$", "東京", "किला", "می\u200cخواهم", "👩\u200d🔬", "Gonçalves (painter)"]
+)
+def test_what_can_be_read(text: str) -> None:
+    assert english.can_be_read(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        "\u200d",
+        "...",
+        "?!",
+        "\u0301",
+        "A\x00",
+        "A\nB",
+        "A\x7f",
+        "A\u202eB",
+        "A\u200f",
+        "A\u2066B\u2069",
+        "\ue000A",
+        "\U000f0000A",
+        "A\ud800",
+        "A\ufffd",
+    ],
+)
+def test_what_cannot_be_read(text: str) -> None:
+    assert not english.can_be_read(text)

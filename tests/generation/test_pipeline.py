@@ -14,6 +14,7 @@ import pytest
 from generation import GenerationError, generate, read_grammar, split
 from generation.blocks import SIZE, Maker
 from generation.comparisons import constant_for, number_beside
+from generation.english import can_be_read
 from generation.grammar import bundled
 from generation.judge import asks_what_it_says, names_answer, reads_badly
 from generation.lexicon import Lexicon
@@ -290,3 +291,23 @@ def test_split_shares_nothing(lands: KnowledgeBase) -> None:
     assert split(doubled, 5) == parts != split(doubled, 6)
     with pytest.raises(KoplError, match="above 0"):
         split(examples, 0, (8, 0, 1))
+
+
+def test_what_cannot_be_read_is_neither_asked_nor_answered() -> None:
+    """Names and values that are empty or hold what nobody sees are left out of all texts."""
+    builder, broken = Builder(), ("", " ", "...", "Ol\ufffdm", "Al\u202ema", "\ue000\ue001")
+    for concept in ("city", "country"):
+        builder.add_concept(concept, concept)
+    for n in range(12):
+        for concept in ("city", "country"):
+            name = broken[n // 2] if n % 2 else f"{concept.title()} {'ABCDEF'[n // 2]}"
+            builder.add_entity(f"{concept}{n}", name, [concept])
+        builder.add_attribute(f"country{n}", "area", Quantity(100 + 7 * n, "square kilometre"))
+        builder.add_attribute(f"country{n}", "motto", broken[n // 2] if n % 3 else f"Motto {n}")
+        builder.add_fact(f"country{n}", "capital", f"city{n}")
+        builder.add_fact(f"country{n}", "twin", f"country{(n + 1) % 12}", {"note": broken[n // 2]})
+    for example in generate(builder.build(), 60, 2):
+        constants = [text for call in post_order(example.program) for text in call.arguments]
+        for text in (example.question, *constants, *(example.answers or [example.answer])):
+            assert can_be_read(text), example
+        assert all(map(can_be_read, example.choices)), example
