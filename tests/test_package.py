@@ -39,6 +39,7 @@ def test_the_wheel_contains_what_the_packages_read(wheel: zipfile.ZipFile) -> No
         "kb/world/world.jsonl.gz",
         "generation/kqapro.scfg",
         "generation/people.scfg",
+        "generation/lexicon/everyday.yaml",
         "generation/lexicon/world/relations.yaml",
         "generation/paraphrase/prompt.txt",
         "generation/paraphrase/words.yaml",

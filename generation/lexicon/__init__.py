@@ -25,6 +25,7 @@ from generation.lexicon.annotations import (
     UNITS,
     Annotations,
     annotations_for,
+    everyday_for,
     names_of,
     parse_annotations,
     read_annotations,
@@ -103,8 +104,9 @@ _POSSESSIVE = {"male": "his", "man": "his", "female": "her", "woman": "her"}
 class Lexicon:
     """The words of a knowledge base.
 
-    ``annotations`` say what its names alone do not tell; for the bundled knowledge base ``world``
-    those that come with it count where they say nothing. Raises ReadError for an annotation of a
+    ``annotations`` say what its names alone do not tell. Where they say nothing, those of the
+    bundled knowledge base ``world`` count for it, for others the everyday words for names that many
+    of them have (``everyday.yaml``). Raises ReadError for an annotation of a
     name that the knowledge base does not have.
     """
 
@@ -117,7 +119,7 @@ class Lexicon:
             raise ReadError(
                 f"{section}: {message}", place=f"line {entry.line}", source=entry.source
             )
-        self.kb, self.annotations = kb, given.over(annotations_for(kb))
+        self.kb, self.annotations = kb, given.over(annotations_for(kb) or everyday_for(kb))
         self._has_units = bool(self.annotations.of(UNITS))
         self._names: dict[str, NameWords] = {}
         self._variants: dict[tuple[str, str, str], Variants] = {}

@@ -164,6 +164,65 @@ def bundled_texts() -> dict[str, str]:
     return {f"world/{name}": folder.joinpath(name).read_text("utf-8") for name in names}
 
 
+EVERYDAY = "everyday.yaml"  # words for names that many knowledge bases have
+# Between the names that share an entry of everyday words, and behind those of people's keys.
+_OR, _OF_PERSON = " / ", " (of a person)"
+_PERSONS = ("person", "human", "people")
+
+
+@cache
+def everyday_annotations() -> tuple[tuple[str, tuple[str, ...], bool, Given], ...]:
+    """What people say for names that many knowledge bases have: section, names, entry.
+
+    The first of the names is the usual one; the others mean the same. The third part tells whether
+    the entry is for attributes of people alone.
+    """
+    text = resources.files("generation.lexicon").joinpath(EVERYDAY).read_text("utf-8")
+    sections = parse_annotations(text, EVERYDAY).sections
+    return tuple(
+        (
+            section,
+            tuple(names.removesuffix(_OF_PERSON).split(_OR)),
+            names.endswith(_OF_PERSON),
+            given,
+        )
+        for section, entries in sections.items()
+        for names, given in entries.items()
+    )
+
+
+def everyday_for(kb: KnowledgeBase) -> Annotations:
+    """The everyday words for the names of a knowledge base.
+
+    Of names that share an entry, only the first that the knowledge base has is said so: where it
+    has two of them, they mean different things there.
+    """
+    own = {
+        section: {_plainly(name): name for name in reversed(names_of(kb, section))}
+        for section in FIELDS
+        if section != NAMES
+    }
+    found: dict[str, dict[str, Given]] = {}
+    for section, names, of_person, given in everyday_annotations():
+        of_it = (own[section][name] for name in names if name in own[section])
+        first = next((n for n in of_it if not of_person or _is_of_people(kb, n)), None)
+        if first is not None:
+            found.setdefault(section, {}).setdefault(first, given)
+    return Annotations(found, EVERYDAY)
+
+
+def _is_of_people(kb: KnowledgeBase, key: str) -> bool:
+    """Whether all that has an attribute key is a person."""
+    people = {node for concept in _PERSONS for node in kb.instances_of(concept).tolist()}
+    facts = kb.literals.of_predicate(kb.key_number(key))
+    return people.issuperset(kb.literals.subject[facts].tolist())
+
+
+def _plainly(name: str) -> str:
+    """A name as the everyday words have it: "Release_Date" is their release date."""
+    return " ".join(name.replace("_", " ").lower().split())
+
+
 @cache
 def bundled_annotations() -> Annotations:
     """The annotations of the bundled knowledge base ``world``."""
@@ -466,6 +525,7 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "how": _adjective,
         "counted": _text,
         "having": _verb,
+        "verb": _verb,
         "event": _verb,
         "identifies": _truth,
         "question": _questions,

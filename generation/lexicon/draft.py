@@ -128,8 +128,9 @@ def _key(key: KeyEntry) -> Iterator[tuple[str, str]]:
         yield "counted", scalar(key.counted)
     if key.having:
         yield "having", _verb(key.having)
-    if key.event:
-        yield "event", _verb(key.event)
+    for field, verb in (("verb", key.verb), ("event", key.event)):
+        if verb:
+            yield field, _verb(verb)
     for field in ("question", "keyword"):
         if text := getattr(key, field):
             yield field, scalar(text)

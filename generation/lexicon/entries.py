@@ -128,7 +128,8 @@ class KeyEntry:
     main wording says what happened, so that none says "has a date of birth". ``counting``: a
     wording counts or is a plain noun, so that none says "has a number of seats equal to 5".
     ``having`` is the verb before what is ``counted`` if that is not had: a country "emits" more
-    CO2.
+    CO2. ``verb`` stands before a value of the key, and says the key: somebody "speaks" French, a
+    thing "costs" 5 euros.
     """
 
     noun: str
@@ -149,6 +150,7 @@ class KeyEntry:
     happening: bool = False
     counting: bool = False
     having: Verb | None = None
+    verb: Verb | None = None
 
     @property
     def beside(self) -> KeyEntry:

@@ -20,7 +20,14 @@ from pathlib import Path
 from typing import Any
 
 from generation.lexicon import Lexicon
-from generation.lexicon.annotations import CONCEPTS, RELATIONS, Annotations, Given, names_of
+from generation.lexicon.annotations import (
+    CONCEPTS,
+    EVERYDAY,
+    RELATIONS,
+    Annotations,
+    Given,
+    names_of,
+)
 from generation.lexicon.draft import draft
 from generation.lexicon.proposals import PROPOSED, Kept, Sieve
 from generation.lexicon.review import reasons
@@ -82,7 +89,7 @@ class SuggestionPlan:
             given = self.lexicon.annotations.of(section)
             for name in names_of(self.kb, section):
                 own = given.get(name)
-                if own is not None and not own.todo:
+                if own is not None and not own.todo and own.source != EVERYDAY:
                     continue
                 if not self.doubtful or any(reasons(self.lexicon, section, name, own)):
                     found.append((section, name))

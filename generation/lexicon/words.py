@@ -293,6 +293,24 @@ class KeyWords(Dated, Words):
             raise NoWords
         return self._event.short
 
+    def says(self) -> str:
+        """The verb before a value, of one: "speaks" French, "costs" 5 euros."""
+        return self._said.one
+
+    def say(self) -> str:
+        """The same of several: "speak"."""
+        return self._said.many
+
+    def saying(self) -> str:
+        """The same behind a noun, without "that": crime novels "in" hardback."""
+        if not self._said.short:
+            raise NoWords
+        return self._said.short
+
+    def does(self, owner: str) -> str:
+        """The same in a question's order: "does X speak"."""
+        return f"{self._said.auxiliary} {owner} {self._said.base}"
+
     def happened(self, owner: str) -> str:
         """The same in a question's order: "was X born"."""
         return f"{self._event.auxiliary} {owner} {self._event.base}"
@@ -318,6 +336,12 @@ class KeyWords(Dated, Words):
         if self.entry.adjective is None:
             raise NoWords
         return self.entry.adjective
+
+    @property
+    def _said(self) -> Verb:
+        if self.entry.verb is None:
+            raise NoWords
+        return self.entry.verb
 
     @property
     def _event(self) -> Verb:
@@ -566,6 +590,12 @@ class ComparisonWords(Words):
         if english.is_plural(self.entry.counted):
             few = "fewer", "the fewest"
         return self._of(("more", "the most", *few))
+
+    def much(self) -> str:
+        """Behind a verb that says the key: it costs "more", weighs "the least"."""
+        if self.entry.verb is None:
+            raise NoWords
+        return self._of(("more", "the most", "less", "the least"))
 
     def _of(self, comparison: english.Comparison) -> str:
         return comparison[("greater", "largest", "less", "smallest").index(self.text)]
