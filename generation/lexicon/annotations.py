@@ -207,8 +207,17 @@ def everyday_for(kb: KnowledgeBase) -> Annotations:
         of_it = (own[section][name] for name in names if name in own[section])
         first = next((n for n in of_it if not of_person or _is_of_people(kb, n)), None)
         if first is not None:
-            found.setdefault(section, {}).setdefault(first, given)
+            found.setdefault(section, {}).setdefault(first, _told_of(kb, given))
     return Annotations(found, EVERYDAY)
+
+
+def _told_of(kb: KnowledgeBase, given: Given) -> Given:
+    """An entry without questions for qualifiers that a knowledge base does not have."""
+    if "details" not in given.fields:
+        return given
+    known = frozenset(kb.qualifier_keys)
+    details = tuple(pair for pair in given.fields["details"] if pair[0] in known)
+    return replace(given, fields={**given.fields, "details": details})
 
 
 def _is_of_people(kb: KnowledgeBase, key: str) -> bool:

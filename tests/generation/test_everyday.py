@@ -6,6 +6,7 @@ import pytest
 
 from generation.lexicon import KeyWords, Lexicon, NoWords, RelationWords, parse_annotations
 from generation.lexicon.annotations import everyday_annotations, everyday_for
+from generation.lexicon.draft import draft
 from kb import Builder, KnowledgeBase, Quantity, load
 
 
@@ -55,6 +56,16 @@ def test_annotations_stand_above_everyday_words() -> None:
     given = parse_annotations("keys:\n  Price: {noun: fare}\n")
     lexicon = Lexicon(shop(), given)
     assert [words.plain() for words in _keys(lexicon, "Price")] == ["fare"]
+
+
+def test_the_drafted_file_can_be_read_again() -> None:
+    lexicon = Lexicon(shop())
+    given = parse_annotations("".join(draft(lexicon)))
+    again = Lexicon(shop(), given)
+    for words in (lexicon.relation("author", "forward"), lexicon.key("Price")):
+        assert again.wordings(words) == lexicon.wordings(words)
+        assert repr(again.dressed(words)) == repr(lexicon.dressed(words))
+    assert _keys(again, "Price")[0].entry == _keys(lexicon, "Price")[0].entry
 
 
 def test_the_bundled_knowledge_base_has_its_own_words_alone() -> None:
