@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 # For each question that the temperature of asking is fitted on, so many with answers by which a
 # run learns to be silent, and as many without.
-SILENCE = 2
+SILENCE = 1
 # Of those with answers, so many are typed in haste.
-TYPED = 0.35
+TYPED = 0.5
 
 
 def questions_for_silence(

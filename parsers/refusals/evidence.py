@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
@@ -97,7 +97,8 @@ class NameFit:
 class Evidence:
     """What is known of one answer: `values` by `FEATURES`, and the words that reasons speak of."""
 
-    question: Question
+    question: Question  # as the model reads it, slips of the pen mended
+    written: Question  # as it was asked, of as many tokens
     program: Call | None
     first: Call | None = None  # the most probable program
     values: dict[str, float] = field(default_factory=dict)
@@ -109,6 +110,8 @@ class Evidence:
     unsupported: list[Item] = field(default_factory=list)
     # Tokens of names that there are, in the program or not.
     named: set[int] = field(default_factory=set)
+    # How many separate runs of tokens these are.
+    things: int = 0
     # Those that no name covers, and their stems.
     loose: list[int] = field(default_factory=list)
     content: list[str] = field(default_factory=list)
@@ -135,8 +138,11 @@ FEATURES = (
 class Evidencer:
     """Collects evidence over one knowledge base by the wording of the training questions."""
 
-    def __init__(self, linker: Linker, mentions: Mentions, wording: Wording) -> None:
-        self.linker, self.mentions, self.wording = linker, mentions, wording
+    def __init__(
+        self, linker: Linker, mentions: Mentions, wording: Wording,
+        read: Callable[[str], Question] = Question.of,
+    ) -> None:  # fmt: skip
+        self.linker, self.mentions, self.wording, self.read = linker, mentions, wording, read
         # By stems: how much more often a word comes in talk than in questions, as a logarithm.
         self.talk: dict[str, float] = {}
 
@@ -151,14 +157,27 @@ class Evidencer:
                     found[key] = found.get(key, False) or word[:1].islower()
         return found
 
+    def is_part_of_a_name(self, text: str) -> bool:
+        """Whether some name or alias has all words of a text."""
+        wanted = {stem(letters(word)) for word in text.replace("-", " ").split()}
+        kb = self.linker.kb
+        return any(
+            wanted <= {stem(letters(word)) for word in called.replace("-", " ").split()}
+            for node in range(kb.node_count)
+            for called in (kb.name_of(node), *kb.aliases_of(node))
+            if all(word[:3] in called.lower() for word in wanted)
+        )
+
     def of(self, text: str, tried: Sequence[Tried], best: Tried) -> Evidence:
         """The evidence for ``best`` as the answer to a question, among all that was ``tried``.
 
         They come in the order of their probabilities.
         """
-        question = Question.of(text)
+        written, question = Question.of(text), self.read(text)
+        if len(written.words) != len(question.words):
+            question = written
         first = tried[0] if tried else best
-        found = Evidence(question, best.prediction.program, first.prediction.program)
+        found = Evidence(question, written, best.prediction.program, first.prediction.program)
         values = found.values
         self._of_search(values, tried, best)
         self._of_answer(values, tried, best)
@@ -274,6 +293,7 @@ class Evidencer:
         items = set(schema_items(found.program)) if found.program is not None else set()
         mentioned = self.mentions.of(question)
         found.named = {at for one, end in mentioned.names for at in range(one, end + 1)}
+        found.things = sum(at - 1 not in found.named for at in found.named)
         names = [
             (first, last)
             for first, last in mentioned.names

@@ -10,7 +10,7 @@ from kopl.automaton import ITEMS
 from kopl.types import Kind
 from kopl_base.errors import near_names
 from parsers.linking import Linker
-from parsers.refusals.evidence import SMALL, Evidence, Tried
+from parsers.refusals.evidence import SMALL, Evidence, Evidencer, Tried
 from parsers.refusals.wording import Item, schema_items, stems
 
 KINDS = ("entity", "schema", "ambiguous", "premise", "none", "language")
@@ -65,6 +65,22 @@ def _entity(evidence: Evidence, linker: Linker) -> Refusal:
     return Refusal("entity", f"nothing in the knowledge base is called {called!r}", tuple(near))
 
 
+def missing_name(evidence: Evidence, evidencer: Evidencer) -> str:
+    """The name that a question says and that nothing has, or "".
+
+    Words with capitals, or in quotes, are taken for one. Others are where a question that says what
+    is asked is about nothing that there is, and the program about something that it does not say.
+    """
+    called = unknown_name(evidence)
+    if not called or evidencer.is_part_of_a_name(called):
+        return ""
+    written = evidence.written.text
+    if called[:1].isupper() or any(f"{mark}{called}" in written for mark in "\"'‘“"):
+        return called
+    is_far = any(one.fit < DOUBTED for one in evidence.names)
+    return called if is_far and evidence.values["explained"] and not evidence.named else ""
+
+
 def unknown_name(evidence: Evidence) -> str:
     """What a question calls something that is not there: the longest run of doubted tokens.
 
@@ -84,7 +100,7 @@ def unknown_name(evidence: Evidence) -> str:
     if not runs:
         return ""
     first, last = max(runs, key=lambda run: (run[1] - run[0], -run[0]))
-    return question.span(first, last)
+    return evidence.written.span(first, last)
 
 
 def _end(evidence: Evidence, begin: int, doubted: set[int], by_capitals: bool) -> int:
@@ -102,7 +118,7 @@ def _end(evidence: Evidence, begin: int, doubted: set[int], by_capitals: bool) -
 
 
 def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refusal:
-    words = [evidence.question.words[at] for at in _odd(evidence)][:SAID]
+    words = [evidence.written.words[at] for at in _odd(evidence)][:SAID]
     items = list(dict.fromkeys(_items_of(tried)))
     texts = [text for kind in ASKED for text in linker.kb.names_of_kind(kind)]
     near = [text for word in words for text in near_names(word, texts, NEAR)]

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -28,17 +29,26 @@ from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
 from parsers.models.base import Model
 from parsers.refusals.classifier import Classifier, Floats
-from parsers.refusals.evidence import FEATURES, Evidence, Evidencer, Tried, mean_talk
-from parsers.refusals.refusal import ASKED, Refusal, refusal_of, unknown_name
-from parsers.refusals.wording import Wording
+from parsers.refusals.evidence import FEATURES, SMALL, Evidence, Evidencer, Tried, mean_talk
+from parsers.refusals.refusal import ASKED, Refusal, missing_name, refusal_of
+from parsers.refusals.wording import Wording, stems
+from parsers.tokens import Question
 
 FORMAT = 1
 FILE = "refusals.json"
 
 OUTSIDE = ("entity", "schema", "premise", "none", "language")
 CLASSES = ("right", "wrong", *OUTSIDE)
+# Of the content words of a question, so many are replaced by ones that the training did not have,
+# and of these so many by other words that it had.
+STRANGE, MISLEADING = 0.2, 0.5
+# To answer a question rightly counts so much more than to refuse one that has no answer: who does
+# not believe an answer can look at its program, and who gets none has nothing.
+PREFERENCE = 3
 # The probability of the kinds is found by leaving out one of so many parts of the questions.
 FOLDS = 5
+# Of the words, so many tell that a question is in another language.
+FOREIGN = 0.4
 # Two readings whose probabilities are at most so far apart, as logarithms, are both possible.
 TWO_WAYS = 1.5
 # Of what a run is fitted on, the least that tells anything.
@@ -84,8 +94,8 @@ class Silence:
         least: float, fitted: Fitted,
     ) -> None:  # fmt: skip
         self.wording, self.classifier, self.least, self.fitted = wording, classifier, least, fitted
-        self.linker, mentions = linking_of(model)
-        self.evidencer = Evidencer(self.linker, mentions, wording)
+        self.evidencer = evidencer_of(model, wording)
+        self.linker = self.evidencer.linker
         self.evidencer.talk = dict(talk)
 
     def judged(
@@ -104,9 +114,8 @@ class Silence:
         least = self.least if least is None else least
         if least == 0 or (confidence >= least and best.said and not unnamed):
             return Sureness(confidence, None)
-        if not unnamed and not unknown_name(evidence):
-            shares[CLASSES.index("entity")] = 0  # there is no name that nothing could have
-        kind = "entity" if unnamed else kind_of(shares, tried, best)
+        called = missing_name(evidence, self.evidencer)
+        kind = "entity" if unnamed else kind_of(evidence, shares, tried, best, called)
         return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
 
     def knows_schema(self) -> bool:
@@ -135,12 +144,32 @@ class Silence:
         }
 
 
-def kind_of(shares: Floats, tried: Sequence[Tried], best: Tried) -> str:
-    """The likeliest reason to refuse, by the probabilities of `CLASSES`."""
+def kind_of(
+    evidence: Evidence, shares: Floats, tried: Sequence[Tried], best: Tried, called: str
+) -> str:  # fmt: skip
+    """The reason to refuse, by what was found; ``called`` is the name that nothing has, or "".
+
+    Only what speaks for several reasons is left to the probabilities of `CLASSES`.
+    """
+    values = evidence.values
+    if values["other script"] >= FOREIGN or (
+        values["other language"] > 0 and values["common share"] < FOREIGN
+    ):
+        return "language"
+    is_asked = "?" in evidence.question.text or values["begins as known"] >= 1
+    if not evidence.named and not called and not is_asked and not values["explained"]:
+        return "none"
     likeliest = CLASSES[int(np.argmax(shares))]
     if likeliest in ("right", "wrong") and best.said and _in_two_ways(tried, best):
         return "ambiguous"
-    return OUTSIDE[int(np.argmax(shares[2:]))]
+    if called:
+        return "entity"
+    if evidence.named and not evidence.unknown:
+        premise, schema = (shares[CLASSES.index(kind)] for kind in ("premise", "schema"))
+        is_told = not evidence.unsupported or evidence.things > 1
+        if is_told or premise > schema:
+            return "premise"
+    return "schema"
 
 
 def _in_two_ways(tried: Sequence[Tried], best: Tried) -> bool:
@@ -156,6 +185,11 @@ def linking_of(model: Model) -> tuple[Linker, Mentions]:
     linker = getattr(model, "linker", None) or Linker(model.kb)
     mentions = getattr(model, "mentions", None)
     return linker, mentions or Mentions(Actions.of(model.kb).entries, linker)
+
+
+def evidencer_of(model: Model, wording: Wording) -> Evidencer:
+    """What collects evidence on the answers of a model, of questions as the model reads them."""
+    return Evidencer(*linking_of(model), wording, getattr(model, "read", Question.of))
 
 
 def tried_of(judged: Judgement[Prediction]) -> list[Tried]:
@@ -185,52 +219,105 @@ def fit(
             f"{len(answerable)} questions with an answer and {len(outside)} without are too few to"
             f" tell them apart; at least {FEWEST} of each are needed"
         )
-    linker, mentions = linking_of(model)
-    wording = Wording.of(training, linker)
-    evidencer = Evidencer(linker, mentions, wording)
+    answered = []
+    for asked in (*answerable, *outside):
+        answered.append(_answered(model, asked, beams))
+        advance(1)
+    linker, _ = linking_of(model)
+    return fit_on(model, Wording.of(training, linker), answered)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What a model says to a question, and which of `CLASSES` that is."""
+
+    question: str
+    tried: Sequence[Tried]
+    best: Tried
+    label: str
+
+    @property
+    def is_outside(self) -> bool:
+        """Whether the question has no answer."""
+        return self.label in OUTSIDE
+
+
+def fit_on(model: Model, wording: Wording, answered: Sequence[Answered]) -> Silence:
+    """When a model is to be silent, by what it says to questions.
+
+    Those that have an answer count twice: as they are, and with words that the training never had
+    in the place of some, as people have other words than a generator.
+    """
+    evidencer = evidencer_of(model, wording)
+    random = Random("silence")
     found: list[Evidence] = []
     labels: list[str] = []
-    every: list[Asked] = [*answerable, *outside]
-    for asked in every:
-        evidence, label = _evidence(model, evidencer, asked, beams)
-        found.append(evidence)
-        labels.append(label)
-        advance(1)
+    parts: list[int] = []
+    for number, one in enumerate(answered):
+        evidence = evidencer.of(one.question, one.tried, one.best)
+        every = [evidence]
+        if not one.is_outside:
+            strange = in_other_words(evidence, wording, random)
+            every.append(evidencer.of(strange, one.tried, one.best))
+        found += every
+        labels += [one.label] * len(every)
+        parts += [number % FOLDS] * len(every)
     talks = _Talk(found, labels)
     for evidence, label in zip(found, labels, strict=True):
         evidence.values["talk"] = mean_talk(evidence.content, talks.without(evidence, label))
     vectors = np.array([evidence.vector() for evidence in found])
     numbers = np.array([CLASSES.index(label) for label in labels])
     shares = np.zeros((len(found), len(CLASSES)))
-    parts = np.arange(len(found)) % FOLDS
+    folds = np.array(parts)
     for part in range(FOLDS):
-        fold = Classifier.fit(vectors[parts != part], numbers[parts != part], CLASSES)
-        shares[parts == part] = fold.probabilities(vectors[parts == part])
+        fold = Classifier.fit(vectors[folds != part], numbers[folds != part], CLASSES)
+        shares[folds == part] = fold.probabilities(vectors[folds == part])
     sure, is_right, is_outside = shares[:, 0], numbers == 0, numbers > 1
     least = least_confidence(sure, is_right, is_outside)
+    outside = sum(one.is_outside for one in answered)
     fitted = Fitted(
-        len(answerable), len(outside), int(is_right.sum()), auroc(sure, is_right),
-        float((sure[~is_outside] >= least).mean()), float((sure[is_outside] < least).mean()),
+        len(answered) - outside, outside, sum(one.label == "right" for one in answered),
+        auroc(sure, is_right), float((sure[~is_outside] >= least).mean()),
+        float((sure[is_outside] < least).mean()),
     )  # fmt: skip
     classifier = Classifier.fit(vectors, numbers, CLASSES)
     return Silence(model, wording, classifier, talks.all, least, fitted)
 
 
-def _evidence(
-    model: Model, evidencer: Evidencer, asked: Asked, beams: int
-) -> tuple[Evidence, str]:  # fmt: skip
-    """The evidence of what ``kopl ask`` would answer, and what it turns out to be."""
+def in_other_words(evidence: Evidence, wording: Wording, random: Random) -> str:
+    """A question with some words that are none, or others, in the place of its own.
+
+    Names and words of grammar stay.
+    """
+    question, words = evidence.question, sorted(wording.counts)
+    inner = stems(question)
+    text, last = [], 0
+    for at in sorted(evidence.loose):
+        if inner[at] in SMALL or random.random() >= STRANGE:
+            continue
+        begin, end = question.places[at]
+        other = question.words[at].lower()[::-1]
+        if words and random.random() < MISLEADING:
+            other = random.choice(words)
+        text += [question.text[last:begin], other]
+        last = end
+    return "".join([*text, question.text[last:]])
+
+
+def _answered(model: Model, asked: Asked, beams: int) -> Answered:
+    """What ``kopl ask`` would answer, and what it turns out to be."""
     [predictions] = model.predict([asked.question], beams=beams, constrained=True, guided=True)
     runs = PartialRuns(model.language.executor)
     judged = by_evidence(predictions, model.language.run, runs)
     first = judged.kept[0]
     best = Tried.of(first.prediction, None if first.result is None else first.result.denotation)
-    evidence = evidencer.of(asked.question, tried_of(judged), best)
     if isinstance(asked, BareQuestion):
-        return evidence, asked.outside or "wrong"
-    result = first.result if isinstance(first.result, Denoted) else None
-    right = judge(asked, first.prediction, model.language, result).right
-    return evidence, "right" if right else "wrong"
+        label = asked.outside or "wrong"
+    else:
+        result = first.result if isinstance(first.result, Denoted) else None
+        right = judge(asked, first.prediction, model.language, result).right
+        label = "right" if right else "wrong"
+    return Answered(asked.question, tried_of(judged), best, label)
 
 
 class _Talk:
@@ -273,15 +360,18 @@ class _Talk:
 def least_confidence(sure: Floats, is_right: Any, is_outside: Any) -> float:
     """The least confidence that answers most of what is right and refuses most of what is outside.
 
-    It has the greatest sum of the two shares; of several, the middle.
+    It has the greatest sum of the two shares, that of the right ones `PREFERENCE` times; of
+    several, the least but one third.
     """
     if not is_right.any() or not is_outside.any():
         return 0.5
     tried = np.round(np.arange(0.05, 0.96, 0.01), 2)
-    sums = np.array([(sure[is_right] >= one).mean() + (sure[is_outside] < one).mean()
-                     for one in tried])  # fmt: skip
+    sums = np.array([
+        PREFERENCE * (sure[is_right] >= one).mean() + (sure[is_outside] < one).mean()
+        for one in tried
+    ])  # fmt: skip
     best = tried[sums >= sums.max() - 0.005]
-    return float(best[len(best) // 2])
+    return float(best[len(best) // 3])
 
 
 # --- kept with a run -----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
@@ -23,9 +24,10 @@ from parsers.parser import Parser
 from parsers.refusals import KINDS
 from parsers.refusals.classifier import Classifier
 from parsers.refusals.evidence import FEATURES, Evidencer, Tried
-from parsers.refusals.refusal import unknown_name
-from parsers.refusals.silence import CLASSES, FILE, kind_of, least_confidence
+from parsers.refusals.refusal import missing_name, unknown_name
+from parsers.refusals.silence import CLASSES, FILE, in_other_words, kind_of, least_confidence
 from parsers.refusals.wording import Wording, items_of
+from parsers.tokens import Question
 
 OUTSIDE = {
     "entity": ("Vargonia", "Melbistan", "Quorland", "Uptoria", "Zenthia", "Hobbitania"),
@@ -217,16 +219,52 @@ def test_evidence_of_other_languages(evidencer: Evidencer) -> None:
     assert russian.values["other script"] > 0.5
 
 
-def test_two_readings_are_told_apart_from_a_wrong_one() -> None:
+def kind(
+    evidencer: Evidencer, question: str, best: Tried, *others: Tried, of: int = 1
+) -> str:  # fmt: skip
+    """The reason to refuse a question where a class is by far the likeliest."""
+    found = evidencer.of(question, [best, *others], best)
+    shares = np.full(len(CLASSES), 0.05)
+    shares[of] = 0.6
+    return kind_of(found, shares, [best, *others], best, missing_name(found, evidencer))
+
+
+def test_two_readings_are_told_apart_from_a_wrong_one(evidencer: Evidencer) -> None:
     first = tried('QueryAttr(Find("Norway"), area)', ("1",), -0.7)
-    second = tried('QueryAttr(Find("Peru"), area)', ("2",), -0.8)
-    unlikely = tried('QueryAttr(Find("Peru"), area)', ("2",), -5.0)
-    shares = np.full(len(CLASSES), 0.1)
-    shares[1], shares[3] = 0.4, 0.2
-    assert kind_of(shares, [first, second], first) == "ambiguous"
-    assert kind_of(shares, [first, unlikely], first) == "schema"
-    shares[4] = 0.6
-    assert kind_of(shares, [first, second], first) == "premise"
+    second = tried('QueryAttr(Find("Norway"), population)', ("2",), -0.8)
+    unlikely = tried('QueryAttr(Find("Norway"), population)', ("2",), -5.0)
+    question = "How big is Norway for the zorbing?"
+    assert kind(evidencer, question, first, second) == "ambiguous"
+    assert kind(evidencer, question, first, unlikely) == "schema"
+
+
+def test_the_reason_is_what_was_found(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Norway"), capital, forward))', ())
+    assert kind(evidencer, "What is the capital of Vargonia?", best) == "entity"
+    assert kind(evidencer, "What is the capital of Norway?", best) == "premise"
+    assert kind(evidencer, "What is the cheapest pizza in Norway?", best) == "schema"
+    assert kind(evidencer, "well done then", best) == "none"
+    assert kind(evidencer, "Какая столица у Peru?", best) == "language"
+
+
+def test_slips_of_the_pen_are_read_as_the_model_reads_them(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
+    mended = {"What is the capitla of Norrway?": "What is the capital of Norway?"}
+    reader = Evidencer(
+        evidencer.linker, evidencer.mentions, evidencer.wording,
+        lambda text: Question.of(mended.get(text, text)),
+    )  # fmt: skip
+    slip, right = (reader.of(text, [best], best) for text in next(iter(mended.items())))
+    assert slip.values == right.values and slip.values["name fit"] == 1
+    assert slip.written.words[3] == "capitla"
+
+
+def test_other_words_stand_outside_of_names(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
+    evidence = evidencer.of("What is the capital of Norway?", [best], best)
+    texts = {in_other_words(evidence, evidencer.wording, Random(seed)) for seed in range(20)}
+    assert "What is the latipac of Norway?" in texts
+    assert all(text.startswith("What is the ") and text.endswith(" of Norway?") for text in texts)
 
 
 def test_the_classifier() -> None:
