@@ -10,14 +10,12 @@ from kb import KnowledgeBase
 from kopl.example import BareQuestion, Example, read_examples, read_questions
 from kopl_base.errors import KoplError
 from kopl_cli.common import torch_is_needed
+from kopl_cli.training_time import SILENCE
 
 if TYPE_CHECKING:
     from parsers.parser import Parser
 
-# For each question that the temperature of asking is fitted on, so many with answers by which a
-# run learns to be silent, and as many without.
-SILENCE = 1
-# Of those with answers, so many are typed in haste.
+# Of the questions with answers by which a run learns to be silent, so many are typed in haste.
 TYPED = 0.5
 
 

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 from kopl_base.errors import wrapped
 from kopl_base.training.clock import DOUBT, TOLD, TOLERANCE, duration
-from kopl_cli.calibration import SILENCE
 
 if TYPE_CHECKING:
     from parsers.training import Trainer
 
 # Of the time, the most that making questions takes, and the least that scoring gets.
 MAKING, LEAST_SCORING = 0.4, 0.1
+# For each question that the temperature of asking is fitted on, so many with answers by which a
+# run learns to be silent, and as many without.
+SILENCE = 1
 # A question of ``kopl ask``, a search of some beams that are run, takes as long as so many of a
-# greedy search. For each that the temperature is fitted on, some with an answer and as many without
-# are asked to learn when to be silent.
+# greedy search; those of silence are counted with it.
 ASKING_COST = 20 * (1 + 2 * SILENCE)
 # Questions that are scored or calibrated on at least, where there are so many.
 LEAST = 20

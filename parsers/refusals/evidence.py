@@ -53,6 +53,12 @@ SURE = 0.5
 _RIVALS = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
 # An answer that says there is none: a count or a quantity of zero.
 _ZERO = re.compile(r"0(?: |$)")
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_NOT = re.compile(r"\b(?:not|never|except|(?:do|does|did|is|are|was|were|have|has)n['’]?t)\b", re.I)
+# Questions that begin so ask whether something is, or say "don't you know".
+_WONDERS = re.compile(
+    r"\W*(?:(?:is|are|was|were|do|does|did|has|have|can|could)(?:n['’]?t)?|why)\b", re.I
+)
 _TEXTS = (Kind.NAME, Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE)
 
 
@@ -115,6 +121,8 @@ class Evidence:
     # Those that no name covers, and their stems.
     loose: list[int] = field(default_factory=list)
     content: list[str] = field(default_factory=list)
+    # Years and a "not" that the program does not say, as they were written.
+    left_out: list[str] = field(default_factory=list)
 
     def vector(self) -> Floats:
         """The numbers in the order of `FEATURES`."""
@@ -183,6 +191,7 @@ class Evidencer:
         self._of_answer(values, tried, best)
         covered = self._of_names(found)
         self._of_words(found, covered)
+        found.left_out = _left_out(found, covered)
         values["first is nothing"] = values["best is empty"] * values["first support"]
         values["empty and probable"] = values["empty"] * values["probability"]
         values["empty and supported"] = values["empty"] * values["least support"]
@@ -434,6 +443,29 @@ class Evidencer:
         called = [w for w in stems(Question.of(item[1])) if w and w not in SMALL]
         said = sum(word in every for word in called) / len(called) if called else 0.0
         return max(said * 0.9, self.wording.support(item, words))
+
+
+def _left_out(found: Evidence, covered: Collection[int]) -> list[str]:
+    """The years and the "not" of a question that its program does not say.
+
+    A year is that of a date, too; in a question of yes or no a "not" only wonders.
+    """
+    question, program = found.question, found.program
+    if program is None:
+        return []
+    calls = list(post_order(program))
+    texts = " ".join(text for call in calls for text in call.arguments)
+    left = [
+        word for at, word in enumerate(question.words)
+        if _YEAR.fullmatch(word) and at not in covered and at not in found.named
+        and word not in texts
+    ]  # fmt: skip
+    negated = _NOT.search(found.written.text)
+    is_said = any("!=" in call.arguments for call in calls)
+    is_wondering = found.values["truth"] or _WONDERS.match(found.written.text)
+    if negated and not is_said and not is_wondering:
+        left.append(negated[0])
+    return left
 
 
 def mean_talk(words: Sequence[str], talk: Mapping[str, float]) -> float:

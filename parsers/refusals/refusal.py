@@ -13,7 +13,7 @@ from parsers.linking import Linker
 from parsers.refusals.evidence import SMALL, Evidence, Evidencer, Tried
 from parsers.refusals.wording import Item, schema_items, stems
 
-KINDS = ("entity", "schema", "ambiguous", "premise", "none", "language")
+KINDS = ("entity", "schema", "ambiguous", "unsure", "premise", "none", "language")
 # How many near things are named, and words of a question.
 NEAR, SAID = 3, 4
 # A name that fits what is written worse than this is doubted.
@@ -27,7 +27,8 @@ class Refusal:
     """Why a question is not answered, as one of `KINDS`, in words; ``near`` are things that exist.
 
     ``entity``: nothing is called so. ``schema``: no relation and no attribute says what is asked.
-    ``ambiguous``: it can be read in two ways. ``premise``: it supposes what is not so. ``none``: it
+    ``ambiguous``: it can be read in two ways. ``unsure``: the best reading may well be wrong, or
+    leaves out a part of the question. ``premise``: it supposes what is not so. ``none``: it
     is no question. ``language``: it is in no language that the run knows.
     """
 
@@ -52,9 +53,20 @@ def refusal_of(
         return _premise(tried, best, linker)
     if kind == "ambiguous":
         return _ambiguous(tried, best)
+    if kind == "unsure":
+        text = str(best.prediction.text)
+        return Refusal(
+            kind, f"the best reading may well be wrong: {text}", (best.said or ())[:NEAR]
+        )
     if kind == "language":
         return Refusal(kind, "this is not in a language that the run knows")
     return Refusal(kind, "this is not a question")
+
+
+def left_out(evidence: Evidence) -> Refusal:
+    """The refusal of a reading that leaves out what a question says."""
+    said = " and ".join(repr(word) for word in evidence.left_out)
+    return Refusal("unsure", f"the best reading leaves out {said}")
 
 
 def _entity(evidence: Evidence, linker: Linker) -> Refusal:
@@ -145,7 +157,9 @@ def _items_of(tried: Sequence[Tried]) -> Iterator[str]:
 
 
 def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
-    nothing = next((one for one in tried if one.said == ()), best)
+    nothing = next((one for one in tried if one.said == ()), None)
+    if nothing is None:  # of what was found, none may be denied
+        return Refusal("premise", "the question supposes what is not so")
     program = nothing.prediction.program
     items: list[Item] = schema_items(program) if program is not None else []
     asked = [text for kind, text in items if kind in ASKED]

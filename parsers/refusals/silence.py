@@ -8,6 +8,7 @@ it is that the answer is right is the confidence; below a least one the question
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,11 +31,11 @@ from parsers.linking import Linker, Mentions
 from parsers.models.base import Model
 from parsers.refusals.classifier import Classifier, Floats
 from parsers.refusals.evidence import FEATURES, SMALL, Evidence, Evidencer, Tried, mean_talk
-from parsers.refusals.refusal import ASKED, Refusal, missing_name, refusal_of
+from parsers.refusals.refusal import ASKED, Refusal, left_out, missing_name, refusal_of
 from parsers.refusals.wording import Wording, stems
 from parsers.tokens import Question
 
-FORMAT = 1
+FORMAT = 2
 FILE = "refusals.json"
 
 OUTSIDE = ("entity", "schema", "premise", "none", "language")
@@ -44,7 +45,7 @@ CLASSES = ("right", "wrong", *OUTSIDE)
 STRANGE, MISLEADING = 0.2, 0.5
 # To answer a question rightly counts so much more than to refuse one that has no answer: who does
 # not believe an answer can look at its program, and who gets none has nothing.
-PREFERENCE = 3
+PREFERENCE = 2
 # The probability of the kinds is found by leaving out one of so many parts of the questions.
 FOLDS = 5
 # Of the words, so many tell that a question is in another language.
@@ -55,6 +56,8 @@ TWO_WAYS = 1.5
 FEWEST = 20
 # Fewer such items of a schema were in training than this share: it is another schema.
 OWN_SCHEMA = 0.5
+# An answer whose program leaves out a year or a "not" of the question is no surer than this.
+LEFT_OUT = 0.04
 
 
 class RefusalError(KoplError):
@@ -111,9 +114,13 @@ class Silence:
         evidence = self.evidencer.of(question, tried, best)
         shares = self.classifier.probabilities(evidence.vector()[None])[0]
         confidence = float(shares[0])
+        if evidence.left_out:
+            confidence = min(confidence, LEFT_OUT)
         least = self.least if least is None else least
         if least == 0 or (confidence >= least and best.said and not unnamed):
             return Sureness(confidence, None)
+        if evidence.left_out and best.said:
+            return Sureness(confidence, left_out(evidence))
         called = missing_name(evidence, self.evidencer)
         kind = "entity" if unnamed else kind_of(evidence, shares, tried, best, called)
         return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
@@ -164,6 +171,9 @@ def kind_of(
         return "ambiguous"
     if called:
         return "entity"
+    is_doubted = evidence.unknown or evidence.unsupported or evidence.contradicted
+    if best.said and (likeliest == "right" or (likeliest == "wrong" and not is_doubted)):
+        return "unsure"
     if evidence.named and not evidence.unknown:
         premise, schema = (shares[CLASSES.index(kind)] for kind in ("premise", "schema"))
         is_told = not evidence.unsupported or evidence.things > 1
@@ -219,8 +229,9 @@ def fit(
             f"{len(answerable)} questions with an answer and {len(outside)} without are too few to"
             f" tell them apart; at least {FEWEST} of each are needed"
         )
-    answered = []
-    for asked in (*answerable, *outside):
+    answered: list[Answered] = []
+    every: list[Asked] = [*answerable, *outside]
+    for asked in every:
         answered.append(_answered(model, asked, beams))
         advance(1)
     linker, _ = linking_of(model)
@@ -399,8 +410,14 @@ def read_silence(run: Path, model: Model, weights: str) -> Silence | None:
         raise RefusalError(f"{path}: cannot be read: {error}") from None
     try:
         read = json.loads(text)
-        is_other = read["format"] != FORMAT or tuple(read["features"]) != FEATURES
-        if is_other or read["weights"] != weights:
+        if read["format"] != FORMAT or tuple(read["features"]) != FEATURES:
+            warnings.warn(
+                f"{path} was written by another version, so that nothing is refused; kopl eval RUN"
+                " --calibrate writes it again",
+                stacklevel=2,
+            )
+            return None
+        if read["weights"] != weights:
             return None
         classifier = Classifier.from_json(read["classifier"])
         if classifier.classes != CLASSES or len(classifier.mean) != len(FEATURES):

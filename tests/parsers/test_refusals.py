@@ -351,3 +351,21 @@ def test_an_evaluation_goes_by_what_ask_goes_by(
     assert "Risk and coverage" in page.read_text()
     assert main(given) == 0
     assert "right against wrong" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("question", "program", "left"),
+    [
+        ("What was the area of Norway in 1990?", 'QueryAttr(Find("Norway"), "area")', ["1990"]),
+        ("which cities are not in Norway", 'FilterConcept(FindAll(), "city")', ["not"]),
+        ("cities that aren't in Norway", 'FilterConcept(FindAll(), "city")', ["aren't"]),
+        ("Which cities don’t lie there?", 'FilterConcept(FindAll(), "city")', ["don’t"]),
+        ("isn't Oslo a city", 'FilterConcept(Find("Oslo"), "city")', []),
+        ("What was it in 1905?", 'FilterYear(FindAll(), "founded", "1905", "=")', []),
+    ],
+)
+def test_what_a_program_leaves_out_is_not_answered(
+    evidencer: Evidencer, question: str, program: str, left: list[str]
+) -> None:
+    tried = Tried(Prediction(program, -0.01, read(program)), ("8",))
+    assert evidencer.of(question, [tried], tried).left_out == left
