@@ -20,12 +20,23 @@ _KINDS: dict[Kind, tuple[str, tuple[NameKind, ...]]] = {
 
 def hints_for(kb: KnowledgeBase, program: Call) -> list[str]:
     """One sentence for each unknown name, key, relation, concept or unit of the program."""
-    hints: dict[str, None] = {}
-    for call in post_order(program):
+    return [sentence for sentence, _, _ in _hints(kb, program)]
+
+
+def unknown_items(kb: KnowledgeBase, program: Call) -> list[str]:
+    """The same without units, each behind the number of its call in post-order."""
+    found = _hints(kb, program)
+    return [f"call {at}: {sentence}" for sentence, kind, at in found if kind in _KINDS]
+
+
+def _hints(kb: KnowledgeBase, program: Call) -> list[tuple[str, Kind, int]]:
+    """The sentences, each once, with the kind of what is unknown and its first call's number."""
+    hints: dict[str, tuple[Kind, int]] = {}
+    for at, call in enumerate(post_order(program)):
         for (_, kind), text in zip(call.function.arguments, call.arguments, strict=False):
             for hint in _hint(kb, kind, text):
-                hints[hint] = None
-    return list(hints)
+                hints.setdefault(hint, (kind, at))
+    return [(hint, kind, at) for hint, (kind, at) in hints.items()]
 
 
 def _hint(kb: KnowledgeBase, kind: Kind, text: str) -> list[str]:

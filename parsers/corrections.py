@@ -22,15 +22,18 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from kopl.answer_forms import AnswerForm, answer_of, read_form
+from kopl.answer_forms import AnswerForm, Is, answer_of, read_form
 from kopl.answers import same_answers
 from kopl.errors import ProgramError
 from kopl.example import Example, read_objects
+from kopl.functions import FIND
+from kopl.hints import unknown_items
 from kopl.program import Call
 from kopl.text import read, read_json
 from kopl_base.errors import KoplError, ReadError, WriteError
 
 if TYPE_CHECKING:
+    from kb import KnowledgeBase
     from parsers.parser import Answer, Parser
 
 FILE = "corrections.jsonl"
@@ -297,7 +300,8 @@ def correct(
     "wrong data" mean the program that was predicted. With it, the verdict is "right" where the
     parser says the same, else "corrected", unless it is given. ``truth`` is what wrong data should
     say. The ``author`` is the user's name unless given. Raises KoplError for a question without
-    words, a program that does not run, a verdict that does not fit, a parser without a folder.
+    words, a program that does not run or that names what the knowledge base has not, a verdict that
+    does not fit, a parser without a folder.
     """
     found = judged(
         parser, question, program, form=form, verdict=verdict, truth=truth, author=author,
@@ -336,6 +340,7 @@ def judged(
             read_form(None if form is None else form.to_json(), call)
         except ValueError as error:
             raise CorrectionError(str(error)) from None
+        _check_known(parser.kb, call, form)
         denoted = parser.model.language.executor.run(call)
         answers = tuple(answer_of(denoted.denotation, form, call))
     if verdict is None:
@@ -347,6 +352,19 @@ def judged(
         _user() if author is None else author, _now(),
         {"kb": parser.kb.fingerprint, "run": weights_mark(parser.folder)}, tuple(truth), note,
     )  # fmt: skip
+
+
+def _check_known(kb: KnowledgeBase, program: Call, form: AnswerForm | None) -> None:
+    """Raise CorrectionError for a name, concept, relation or key that there is not.
+
+    Such a program gives nothing, however it is meant, and teaches a parser to write it.
+    """
+    unknown = unknown_items(kb, program)
+    if isinstance(form, Is):
+        named = unknown_items(kb, Call(FIND, (), (form.name,)))
+        unknown += [one.replace("call 0", "answer form", 1) for one in named]
+    if unknown:
+        raise CorrectionError("; ".join(unknown))
 
 
 def _predicted(answer: Answer) -> Predicted:

@@ -21,13 +21,16 @@ from parsers.answer_search import Search
 from parsers.corrections import (
     FILE,
     Correction,
+    CorrectionError,
     Predicted,
     append,
     checkable,
+    correct,
     newest,
     read_corrections,
 )
 from parsers.linking import Linker
+from parsers.parser import Parser
 
 AREA = 'QueryAttr(Find("Norway"), "area")'
 KILOMETRES = ("323802 square kilometre",)
@@ -254,6 +257,26 @@ def test_wrong_data(run: Path) -> None:
         ([AREA, "--answer-form", "exists"], "needs a program that ends in Count"),
         ([AREA, "--answer-form", "perhaps"], "exists or is=NAME"),
         (["Fnd()"], "Fnd"),
+        (
+            ['QueryAttr(Find("Norwy"), "area")'],
+            "call 0: the knowledge base has no entity or concept 'Norwy'; did you mean 'Norway'",
+        ),
+        (
+            ['QueryAttr(Find("Norway"), "aera")'],
+            "call 1: the knowledge base has no key 'aera'; did you mean 'area'",
+        ),
+        (
+            ['QueryName(Relate(Find("Norway"), "capitl", "forward"))'],
+            "call 1: the knowledge base has no relation 'capitl'; did you mean 'capital'",
+        ),
+        (
+            ['Count(FilterConcept(FindAll(), "contry"))', "--verdict", "corrected"],
+            "call 1: the knowledge base has no concept 'contry'; did you mean 'country'",
+        ),
+        (
+            ['QueryName(Relate(Find("Norway"), "capital", "forward"))', "--answer-form", "is=Olso"],
+            "answer form: the knowledge base has no entity or concept 'Olso'",
+        ),
     ],
 )
 def test_what_contradicts_itself(
@@ -261,6 +284,13 @@ def test_what_contradicts_itself(
 ) -> None:
     assert main(["correct", "--run", str(run), "What is the area of Norway?", *more]) == 2
     assert message in capsys.readouterr().err
+    assert not kept(run)
+
+
+def test_a_program_that_names_what_there_is_not_is_refused(run: Path) -> None:
+    parser = Parser.load(run)
+    with pytest.raises(CorrectionError, match="no relation 'capitl'"):
+        correct(parser, "Norway?", 'QueryName(Relate(Find("Norway"), "capitl", "forward"))')
     assert not kept(run)
 
 
