@@ -254,11 +254,16 @@ class Conversation:
     ) -> Turn | None:  # fmt: skip
         """The question with a name for its pronouns; None where nothing was named that fits."""
         assert self._last is not None
-        lists = (turn for turn in reversed(self.turns) if turn.program and _is_several(turn))
-        if all(pronoun.many for pronoun in found) and (listed := next(lists, None)):
-            turn = self._of_several(said, question, found, listed, options)
-            if turn is not None or listed is self._last:
+        known = [turn for turn in reversed(self.turns) if turn.program and not turn.is_refused]
+        listed = next((turn for turn in known if _is_several(turn)), None)
+        is_own = not found[0].noun and (has_names or self._is_preceded(question, found[0].first))
+        if all(pronoun.many for pronoun in found):
+            turn = listed and self._of_several(said, question, found, listed, options)
+            if turn:
                 return turn
+            is_of_many = any(follow_ups.is_of_many(question, pronoun.first) for pronoun in found)
+            if is_of_many or (listed is not None and listed is known[0]):
+                return self._unresolved(said, "" if is_own else _words(question, found), options)
         names = [
             name for name in self._spoken_of(answers_first=True)
             if all(self._fits(name, pronoun) for pronoun in found)
@@ -267,12 +272,13 @@ class Conversation:
             (name, follow_ups.put_for(question, found, self._called(name))) for name in names
         ]  # fmt: skip
         # "Which country has Oslo as its capital?" says itself whose capital it means.
-        is_said = not found[0].noun and (has_names or self._is_preceded(question, found[0].first))
-        own = [question.text] if is_said else []
+        own = [question.text] if is_own else []
         if not asked and not own:
-            turn, pronoun = self._by_itself(said, options), found[0]
-            return replace(turn, unresolved=question.span(pronoun.first, pronoun.last))
+            return self._unresolved(said, _words(question, found), options)
         return self._likeliest(said, asked, own, options)
+
+    def _unresolved(self, said: str, pronoun: str, options: dict[str, Any]) -> Turn:
+        return replace(self._by_itself(said, options), unresolved=pronoun)
 
     def _of_several(
         self, said: str, question: Question, found: Sequence[follow_ups.Pronoun], listed: Turn,
@@ -285,21 +291,37 @@ class Conversation:
         """
         assert listed.program is not None
         last = listed.program
-        kind = last.inputs[0] if last.function is QUERY_NAME else last
-        if kind.function is not FILTER_CONCEPT or any(one.form != "name" for one in found):
+        every = last.inputs[0] if last.function is QUERY_NAME else last
+        if every.function.output not in (Type.ENTITIES, Type.FACTS):
             return None
-        asked = Question.of(listed.question)
-        span = _span_of(asked, kind.arguments[0])
-        noun = asked.span(*span) if span else kind.arguments[0]
+        noun = self._noun_of(listed, every)
+        if not noun or any(one.form != "name" for one in found):
+            return None
         text = follow_ups.put_for(question, found, f"the {noun}")
         answers = self.parser.ask(text, **options)
         read = answers[0].program if answers and _found(answers[0]) else None
         if read is None or read.function not in (QUERY_NAME, COUNT, SELECT_AMONG):
             return None
-        among = Call(AND, (read.inputs[0], kind))
+        among = Call(AND, (read.inputs[0], every))
         program, before = Call(read.function, (among,), read.arguments), answers[0]
         answer = self._run(program, before, before.prediction.asking, bool(options.get("trace")))
         return Turn(said, f"{text} (of those listed)", (answer,), "words")
+
+    def _noun_of(self, listed: Turn, every: Call) -> str:
+        """What a list calls its things: the concept of its program, or one that all of them are.
+
+        The latter where the question says it: "which countries border Germany?"; "" for none.
+        """
+        asked, kinds = Question.of(listed.question), [*map(self._kinds, listed.answers[0].answers)]
+        if every.function is FILTER_CONCEPT:
+            span = _span_of(asked, every.arguments[0])
+            return asked.span(*span) if span else every.arguments[0]
+        shared = set.intersection(*kinds)
+        for first, last in _spans(asked, LONGEST_NAME):
+            concept = self._concepts.get(_stems(asked.span(first, last)))
+            if concept is not None and not shared.isdisjoint(self.kb.named(concept).tolist()):
+                return asked.span(first, last)
+        return ""
 
     def _of_extreme(self, said: str, text: FollowUp, options: dict[str, Any]) -> Turn | None:
         """The last question about another extreme: "and the smallest?"."""
@@ -506,6 +528,11 @@ def _name_found(turn: Turn) -> str | None:
     assert turn.program is not None
     is_named = turn.program.function.output in (Type.NAMES, Type.ENTITIES, Type.FACTS)
     return turn.answers[0].text if is_named else None
+
+
+def _words(question: Question, found: Sequence[follow_ups.Pronoun]) -> str:
+    """The words of the first pronoun."""
+    return question.span(found[0].first, found[0].last)
 
 
 def _found(answer: Answer) -> bool:

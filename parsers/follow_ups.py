@@ -24,6 +24,7 @@ class Wordings:
     leads: tuple[tuple[str, ...], ...]
     prepositions: frozenset[str]
     articles: frozenset[str]
+    of_many: frozenset[str]
     pronouns: dict[str, dict[str, Any]]
     pointers: tuple[tuple[str, ...], ...]
     persons: frozenset[str]
@@ -47,6 +48,7 @@ def words() -> Wordings:
         leads=phrases("leads"),
         prepositions=frozenset(read["prepositions"]),
         articles=frozenset(read["articles"]),
+        of_many=frozenset(read["of_many"]),
         pronouns=read["pronouns"],
         pointers=phrases("pointers"),
         persons=frozenset(read["persons"]),
@@ -185,6 +187,11 @@ def preposition_before(question: Question, first: int) -> str:
     at = first - 1 - has_article(question, first)
     word = question.words[at].lower() if at >= 0 else ""
     return word if word in words().prepositions else ""
+
+
+def is_of_many(question: Question, first: int) -> bool:
+    """Whether a pronoun that may be of several things can only be so: "how many of them"."""
+    return first > 0 and question.words[first - 1].lower() in words().of_many
 
 
 def extreme(question: Question) -> int | None:

@@ -277,6 +277,48 @@ def test_several_are_not_one(talks: Talks) -> None:
     )
 
 
+CITIES = 'Relate(Or(Find("Norway"), Find("United Kingdom")), capital, forward)'
+OF_CITIES: Script = {
+    "which cities are capitals here?": f"QueryName({CITIES})",
+    "which of the cities is the largest?":
+        "SelectAmong(FilterConcept(FindAll(), city), population, largest)",
+    "how many of the cities are there?": "Count(FilterConcept(FindAll(), city))",
+    "what is Norway's code?": CAPITAL.format("Norway"),
+    "what is the capital of Norway?": CAPITAL.format("Norway"),
+    "Norway's capitals?": CAPITAL.format("Norway"), "Oslo's capitals?": CAPITAL.format("Norway"),
+}  # fmt: skip
+
+
+def test_a_list_without_a_concept_is_of_the_kind_that_its_question_says(talks: Talks) -> None:
+    talk = talks(OF_CITIES)
+    assert talk.ask("which cities are capitals here?").answers[0].answers == ("London", "Oslo")
+    turn = talk.ask("which of them is the largest?")
+    assert said(turn) == ("which of the cities is the largest? (of those listed)", ("London",))
+    assert talk.ask("how many of them are there?").answers[0].answers == ("2",)
+
+
+def test_a_list_that_no_noun_is_said_of_is_told(talks: Talks) -> None:
+    talk = talks({"what has a mayor?": f"QueryName({CITIES})"})
+    talk.ask("what has a mayor?")
+    turn = talk.ask("which of them is the largest?")
+    assert (turn.read_as, turn.unresolved) == (None, "them")
+
+
+def test_a_refused_turn_behind_a_list_names_nothing_for_several(talks: Talks) -> None:
+    talk = talks(OF_CITIES, refused=["what is Norway's code?"])
+    talk.ask("which cities are capitals here?")
+    assert talk.ask("what is Norway's code?").is_refused
+    turn = talk.ask("their capitals?")
+    assert (turn.read_as, turn.unresolved) == (None, "their")
+
+
+def test_of_them_is_no_single_thing(talks: Talks) -> None:
+    talk = talks(OF_CITIES)
+    talk.ask("what is the capital of Norway?")
+    turn = talk.ask("how many of them are there?")
+    assert (turn.read_as, turn.unresolved) == (None, "them")
+
+
 def test_a_pronoun_that_nothing_fits_is_told(talks: Talks) -> None:
     talk = talks({"what is the capital of Norway?": CAPITAL.format("Norway")})
     talk.ask("what is the capital of Norway?")
