@@ -67,9 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _probability(text: str) -> float:
-    found = float(text)
+    try:
+        found = float(text)
+    except ValueError:
+        found = -1.0
     if not 0 <= found <= 1:
-        raise argparse.ArgumentTypeError("a number from 0 to 1 was expected")
+        raise argparse.ArgumentTypeError(f"a number from 0 to 1 was expected, not {text!r}")
     return found
 
 

@@ -27,12 +27,14 @@ class LateParser(argparse.ArgumentParser):
     """The parser of a command, which declares its arguments only when the command is used.
 
     So that the help of all commands needs none of them. A module with ``default_action`` lets its
-    action be left out: it puts one in.
+    action be left out: it puts one in. One with ``INTERMIXED`` has positional arguments that may
+    stand behind options, although one of them may be left out.
     """
 
     def __init__(self, *args: Any, command: Command | None = None, **options: Any) -> None:
         super().__init__(*args, **options)
         self._command = command
+        self._is_intermixed = False
 
     # Every way into a parser leads through this method.
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -46,6 +48,10 @@ class LateParser(argparse.ArgumentParser):
                 self.set_defaults(run=run)
             if complete := getattr(module, "default_action", None):
                 args = complete(args)
+            self._is_intermixed = getattr(module, "INTERMIXED", False)
+        if self._is_intermixed:
+            self._is_intermixed = False  # it parses in two steps, by this method
+            return self.parse_known_intermixed_args(args, namespace)
         return super().parse_known_args(args, namespace)
 
 

@@ -27,7 +27,7 @@ HELP = """\
 A question, or one that goes on from the last: "and of Sweden?", "its capital?", "and in 1990?".
   :trace          what every call of the last answer's program gave; :trace on, off: always, never
   :why            how the last question was read: program, names, what else it may be
-  :kb NAME        go on over another knowledge base ('world', a file); :kb alone: over which
+  :kb NAME        begin anew over another knowledge base ('world', a file); :kb alone: over which
   :help           this
   :quit           end (also Ctrl-D); Ctrl-C drops what is being typed or answered
 Tab completes names of the knowledge base, the arrows bring earlier questions back."""
@@ -204,7 +204,7 @@ class Dialogue:
             self._loading = before
             print(f"kopl: {error or 'interrupted'}; it stays as it was", file=sys.stderr)
             return
-        print(f"{name}: {talk.kb}")
+        print(f"{name}: {talk.kb}; the conversation begins anew")
 
 
 # --- the line that is typed -----------------------------------------------------------------------

@@ -26,6 +26,8 @@ VERDICTS = {
     "right": "right", "corrected": "corrected", "unclear": "unclear",
     "not-in-kb": "not in the knowledge base", "wrong-data": "wrong data",
 }  # fmt: skip
+# PROGRAM may stand behind the options.
+INTERMIXED = True
 # How long programs are searched for an answer, and how many are offered.
 SECONDS, OFFERED = 5.0, 10
 
@@ -103,6 +105,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, verdict: str | None) -> None:
     """Raise KoplError for arguments that do not go together, before anything is loaded."""
+    if any(not answer.strip() for answer in arguments.answer):
+        raise KoplError("an --answer is empty; say which answer is right, or leave it out")
     if verdict is None and arguments.program is None and not arguments.answer:
         raise KoplError("give the PROGRAM that is right, its --answer, or a --verdict")
     if verdict == "right" and arguments.answer and arguments.program is None:
@@ -129,11 +133,11 @@ def _form(text: str | None) -> AnswerForm | None:
 def _same(parser: Parser, program: str, form: AnswerForm | None, answers: Sequence[str]) -> None:
     """Raise KoplError where a program does not give the answers that are said beside it."""
     from kopl.answer_forms import answer_of
-    from kopl.answers import same_answers
+    from parsers.answer_search import same_or_alias
 
     result = parser.model.language.executor.run(program)
     given = answer_of(result.denotation, form, result.program)
-    if not same_answers(answers, given):
+    if not same_or_alias(parser.kb, answers, given):
         shown = "; ".join(given[:5]) or "(nothing)"
         raise KoplError(f"the program gives {shown}, not {'; '.join(answers)}")
 

@@ -17,7 +17,7 @@ from itertools import permutations, product
 from kb import KnowledgeBase
 from kb.values import Date, Quantity, Value, Year
 from kopl.answer_forms import AnswerForm, Exists, Is, answer_of
-from kopl.answers import same_answers
+from kopl.answers import same_answer
 from kopl.denotation import Located, Outcome
 from kopl.executor import Executor
 from kopl.functions import (
@@ -119,7 +119,7 @@ class Search:
                 denotation = self.executor.outcome(program, self._outcomes).strings()
             except KoplError:
                 continue
-            if same_answers(wanted, answer_of(denotation, form, program)):
+            if same_or_alias(self._kb, wanted, answer_of(denotation, form, program)):
                 found[program, form] = Candidate(program, form, self._said(program))
         return sorted(found.values(), key=lambda one: one.order)[:most]
 
@@ -369,6 +369,30 @@ class Search:
         """The keys of quantities that both have."""
         second = set(self._numbers(other))
         return [key for key in self._numbers(one) if key in second]
+
+
+def same_or_alias(kb: KnowledgeBase, wanted: Sequence[str], given: Sequence[str]) -> bool:
+    """Whether answers are those that are wanted, in whatever order, by name or by alias.
+
+    >>> same_or_alias(load("world"), ["Holland"], ["The Netherlands"])
+    True
+    """
+    if len(wanted) != len(given):
+        return False
+    rest, others = list(given), []
+    for one in wanted:  # names first, as an alias may be another thing's name
+        match = next((other for other in rest if same_answer(one, other)), None)
+        if match is None:
+            others.append(one)
+        else:
+            rest.remove(match)
+    for one in others:
+        called = {kb.name_of(node) for node in kb.known_as(one).tolist()}
+        match = next((other for other in rest if other in called), None)
+        if match is None:
+            return False
+        rest.remove(match)
+    return True
 
 
 def _spans(question: Question, constant: str) -> Iterator[tuple[int, int]]:

@@ -359,7 +359,10 @@ class Settings(CheckedSettings):
         found = json.loads(text)
         if not isinstance(found, dict):
             raise SettingsError("settings are an object")
-        return cls().changed(found)
+        settings = cls().changed(found)
+        if "model" not in found:  # all that were ever written have it
+            raise SettingsError("no model is named: these are not the settings of a run")
+        return settings
 
 
 _PARTS = {

@@ -18,6 +18,7 @@ from tests.parsers.conftest import quick
     ("file", "content", "message"),
     [
         ("settings.json", "{", "damaged"),
+        ("settings.json", "{}", r"settings.json: no model is named"),
         ("settings.json", '{"speed": 1}', r"settings.json: there is no setting 'speed'"),
         ("parser.json", "[]", "damaged"),
         ("parser.json", '{"format": 99}', "another format"),

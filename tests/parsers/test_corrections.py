@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from kb import KnowledgeBase
+from kb import Builder, KnowledgeBase
 from kopl.answer_forms import Exists
 from kopl.example import Example, write_examples
 from kopl.executor import Executor
 from kopl.text import read
 from kopl_base.errors import ReadError
 from kopl_cli import main
-from parsers.answer_search import Search
+from parsers.answer_search import Search, same_or_alias
 from parsers.corrections import (
     FILE,
     Correction,
@@ -189,6 +189,25 @@ def test_a_search_is_bounded(small: KnowledgeBase, linker: Linker) -> None:
     assert nowhere.names == [] and nowhere.giving(KILOMETRES) == []
 
 
+def test_an_answer_may_be_an_alias() -> None:
+    builder = Builder()
+    builder.add_concept("country", "country")
+    builder.add_concept("city", "city")
+    builder.add_entity("nl", "The Netherlands", ["country"], aliases=["Netherlands", "Holland"])
+    builder.add_entity("a", "Amsterdam", ["city"])
+    builder.add_fact("nl", "capital", "a")
+    kb = builder.build()
+    search = Search("Which country is ruled from Amsterdam?", Linker(kb), Executor(kb))
+    back = read('QueryName(Relate(Find("Amsterdam"), "capital", "backward"))')
+    for answer in ("Netherlands", "Holland", "The Netherlands"):
+        assert back in [one.program for one in search.giving([answer])]
+    assert not search.giving(["Nether"])
+    given = ["Amsterdam", "The Netherlands"]
+    assert same_or_alias(kb, ["Holland", "Amsterdam"], given)
+    assert not same_or_alias(kb, ["Holland", "Netherlands"], given)
+    assert not same_or_alias(kb, ["Holland"], given)
+
+
 # --- the command ---------------------------------------------------------------------------------
 
 
@@ -216,6 +235,13 @@ def test_a_program_is_right_or_corrects(run: Path, capsys: pytest.CaptureFixture
     assert second.predicted is not None and second.predicted.answers == KILOMETRES
     assert len(first.fingerprints["run"]) == 64 and first.time.endswith("Z")
     assert "kopl learn" in capsys.readouterr().out
+
+
+def test_a_program_may_stand_behind_the_options(run: Path) -> None:
+    question = "What is the area of Norway?"
+    assert main(["correct", "--run", str(run), question, "--author", "Ann", AREA]) == 0
+    assert main(["correct", question, "--run", str(run), AREA, "--note", "n"]) == 0
+    assert [(one.program, one.note) for one in kept(run)] == [(read(AREA), ""), (read(AREA), "n")]
 
 
 def test_an_answer_offers_programs(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -257,6 +283,8 @@ def test_wrong_data(run: Path) -> None:
         ([AREA, "--answer-form", "exists"], "needs a program that ends in Count"),
         ([AREA, "--answer-form", "perhaps"], "exists or is=NAME"),
         (["Fnd()"], "Fnd"),
+        (["--answer", " "], "an --answer is empty"),
+        (["--verdict", "unclear", AREA], "has no program"),
         (
             ['QueryAttr(Find("Norwy"), "area")'],
             "call 0: the knowledge base has no entity or concept 'Norwy'; did you mean 'Norway'",
@@ -303,6 +331,11 @@ def test_data_check_reads_corrections(
     append(path, correction("Who am I?", verdict="unclear", program=None, answers=()))
     assert main(["data", "check", str(path), "--kb", kb]) == 1
     assert "stored is '7 square kilometre'" in capsys.readouterr().out
+    append(path, correction())
+    with path.open("a") as file:
+        file.write('{"question": "How b')
+    assert main(["data", "check", str(path), "--kb", kb]) == 1
+    assert "line 4: not read: not JSON" in capsys.readouterr().out
     append(path, correction())
     assert main(["data", "check", str(path), "--kb", kb]) == 0
     assert "1 example: 1 program run" in capsys.readouterr().out

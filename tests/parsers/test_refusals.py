@@ -115,9 +115,10 @@ def test_the_command_refuses(run: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert isinstance(refused["near"], list)
     main(["ask", "--run", str(run), "--json", "--least-confidence", "0", question])
     assert "refused" not in json.loads(capsys.readouterr().out)
-    with pytest.raises(SystemExit):
-        main(["ask", "--run", str(run), "--least-confidence", "2", question])
-    assert "from 0 to 1" in capsys.readouterr().err
+    for text in ("2", "abc"):
+        with pytest.raises(SystemExit):
+            main(["ask", "--run", str(run), "--least-confidence", text, question])
+        assert f"from 0 to 1 was expected, not '{text}'" in capsys.readouterr().err
 
 
 def test_a_file_of_questions(
