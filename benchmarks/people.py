@@ -255,7 +255,7 @@ def table(found: list[Outcome]) -> Iterator[str]:
     faults = [one for one in sure if one.kind != "right"]
     yield (
         f"of {len(sure)} answers at a confidence of {SURE:.0%} or more, {len(faults)}"
-        f" ({_percent(faults, sure)}) are wrong or empty;"
+        f" ({_percent(faults, sure)}) are wrong;"
         f" {_percent([one for one in sure if not one.asked.outside], inside)} of the answerable"
         " are there"
     )

@@ -111,7 +111,8 @@ def test_the_table_counts() -> None:
     assert lines[1].split() == ["several", "4", "1", "1", "1", "1", "25.0"]
     assert lines[2].split() == ["answerable", "4", "1", "1", "1", "1", "25.0"]
     assert lines[3].split() == ["outside", "2", "1", "1", "0", "0", "50.0"]
-    assert lines[4].startswith("of 3 answers at a confidence of 80% or more, 2 (67 %)")
+    assert lines[4] == "answered: 2 of 4 answerable ones (50 %)"
+    assert lines[-1].startswith("of 2 answers at a confidence of 80% or more, 1 (50 %)")
 
 
 def test_rewordings_are_of_the_development_part() -> None:

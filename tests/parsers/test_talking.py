@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -37,6 +38,8 @@ class Terminal:
         self.pid, self._file = pty.fork()
         if not self.pid:  # pragma: no cover - the child
             os.chdir(folder)
+            # Tests in the background ignore interrupts, and children inherit that.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
             os.environ.update({"TERM": "dumb", "COLUMNS": "200", "PYTHONPATH": str(ROOT)})
             os.environ.update({"OMP_NUM_THREADS": "1", "KOPL_HISTORY": "off", **environment})
             os.execv(sys.executable, [sys.executable, "-m", "kopl", *arguments])

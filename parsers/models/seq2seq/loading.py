@@ -136,10 +136,10 @@ def _asked(place: str) -> dict[str, Any]:
 
 def check_adapters(settings: Seq2SeqSettings) -> None:
     """Raise ModelError or SettingsError where adapters (LoRA) cannot be trained."""
-    if find_spec("peft") is None:
-        raise ModelError(needs("adapters (seq2seq.lora)", "peft", extra="lora"))
     if not settings.name or not settings.pretrained:
         raise SettingsError("seq2seq.lora trains beside pretrained weights: seq2seq.name is needed")
+    if find_spec("peft") is None:
+        raise ModelError(needs("adapters (seq2seq.lora)", "peft", extra="lora"))
 
 
 def with_adapters(inner: Any, settings: Seq2SeqSettings, new: Iterable[int]) -> Any:
