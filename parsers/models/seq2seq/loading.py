@@ -10,6 +10,7 @@ import re
 import socket
 import struct
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -147,8 +148,7 @@ def with_adapters(inner: Any, settings: Seq2SeqSettings, new: Iterable[int]) -> 
 
     ``new`` are the tokens that it did not have, whose vectors train, too.
     """
-    import peft
-
+    peft: Any = import_module("peft")
     tokens = sorted(new)
     config = peft.LoraConfig(
         r=settings.lora, lora_alpha=2 * settings.lora, lora_dropout=settings.dropout,
