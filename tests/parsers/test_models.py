@@ -191,6 +191,6 @@ def test_a_run_of_before_scores_without_what_is_known(
     del state["weights"]
     old: Any = kind.restore(quick(), small, state, Path())
     assert len(model.network.common_weights) == len(WEIGHTS) > OLD_WEIGHTS
-    for one in (old, old.moved()):
+    for one in (old, old.moved(), old.extended(small_examples)):
         assert len(one.network.common_weights) == OLD_WEIGHTS
         assert one.predict(["What is the capital of Norway?"])[0]

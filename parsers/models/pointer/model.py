@@ -152,7 +152,8 @@ class PointerModel(Model):
         questions = (Question.of(example.question) for example in examples)
         words = dict.fromkeys([*self.vocabulary.words, *Vocabulary.of(questions, ()).words])
         actions = Actions.of(self.kb, known, self.actions.asked)
-        other = PointerModel(self.settings, self.linker, Vocabulary(list(words)), actions)
+        parts = len(self.network.common_weights)
+        other = PointerModel(self.settings, self.linker, Vocabulary(list(words)), actions, parts)
         take_over(other, self)
         before = len(self.vocabulary)
         with torch.no_grad():
