@@ -154,8 +154,7 @@ def linked(kb: KnowledgeBase, asked: Iterable[Asked]) -> Iterator[tuple[Asked, s
     Found are the names that something said in the question may stand for, by a name or an alias;
     how many of them there are comes last.
     """
-    from kopl.functions import FIND
-    from kopl.program import post_order
+    from kopl.traits import names_in
     from parsers.linking import Linker, Mentions
     from parsers.tokens import Question
 
@@ -166,8 +165,7 @@ def linked(kb: KnowledgeBase, asked: Iterable[Asked]) -> Iterator[tuple[Asked, s
         spans = mentions.of(question).names
         found = {name for span in spans for name in linker.names.meant(question.span(*span))}
         for text in one.programs[:1]:
-            names = (call.arguments[0] for call in post_order(read(text)) if call.function is FIND)
-            for name in dict.fromkeys(names):
+            for name in dict.fromkeys(names_in(read(text))):
                 yield one, name, name in found, len(found)
 
 

@@ -28,7 +28,8 @@ from kb import KnowledgeBase
 from kopl.answer_forms import AnswerForm, Exists, Is
 from kopl.example import Example
 from kopl.functions import FIND, QUERY_ATTR, QUERY_NAME, RELATE
-from kopl.program import Call, post_order
+from kopl.program import Call
+from kopl.traits import names_in
 from kopl_base.errors import ReadError
 
 # The rules that names are taken from, and the left side of a name there.
@@ -64,7 +65,7 @@ class Wording:
     @property
     def names(self) -> list[str]:
         """The names of its program, as often as they stand there."""
-        return [call.arguments[0] for call in post_order(self.program) if call.function is FIND]
+        return names_in(self.program)
 
 
 # --- rules ---------------------------------------------------------------------------------------

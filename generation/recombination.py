@@ -18,6 +18,7 @@ from random import Random
 from kopl.example import Example
 from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, OR, QUERY_NAME
 from kopl.program import Call, post_order
+from kopl.traits import names_in, with_found
 from kopl.typecheck import is_well_typed
 
 # A description is taken from a question that asks for nothing but a name.
@@ -166,14 +167,14 @@ def substituted(example: Example, description: Description, random: Random) -> E
     name, begin, end = random.choice(places)
     text = description.text if begin else description.text[:1].upper() + description.text[1:]
     question = example.question[:begin] + text + example.question[end:]
-    program = _replaced(example.program, name, description.program)
+    program = with_found(example.program, {name: description.program})
     return Example(question, program)
 
 
 def _places(example: Example) -> Iterator[tuple[str, int, int]]:
     """The names that a description may take the place of, with their places in the question."""
     calls = list(post_order(example.program))
-    named = [call.arguments[0] for call in calls if call.function is FIND]
+    named = names_in(example.program)
     for call in calls:
         if call.function.name not in _HOSTS:
             continue
@@ -184,10 +185,3 @@ def _places(example: Example) -> Iterator[tuple[str, int, int]]:
             found = list(re.finditer(pattern, example.question))
             if len(found) == 1 and example.question.count(name) == 1:
                 yield name, *found[0].span()
-
-
-def _replaced(program: Call, name: str, described: Call) -> Call:
-    if program.function is FIND and program.arguments == (name,):
-        return described
-    inputs = tuple(_replaced(given, name, described) for given in program.inputs)
-    return Call(program.function, inputs, program.arguments)

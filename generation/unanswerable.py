@@ -30,8 +30,9 @@ from generation.noise import Noise
 from kb import KnowledgeBase
 from kopl.example import BareQuestion, Example
 from kopl.executor import Executor
-from kopl.functions import COUNT, FIND, Function
-from kopl.program import Call, post_order
+from kopl.functions import COUNT, Function
+from kopl.program import Call
+from kopl.traits import names_in, renamed
 from kopl.types import Type
 from kopl_base.errors import KoplError
 
@@ -135,8 +136,8 @@ class Unanswerable:
         return text[:1].upper() + text[1:] if random.random() < 0.6 else text
 
     def _named(self, example: Example) -> Iterator[_Named]:
-        for call in post_order(example.program):
-            if call.function is FIND and (name := call.arguments[0]) in example.question:
+        for name in names_in(example.program):
+            if name in example.question:
                 nodes = [node for node in self.kb.named(name).tolist() if self.kb.is_entity(node)]
                 if nodes and name[:1].isalnum():
                     yield _Named(example, name, nodes[0])
@@ -257,7 +258,7 @@ class Unanswerable:
         other = random.choice(self._names_like(source.node))
         if other == source.name or not other[:1].isalnum():
             return None
-        program = _renamed(source.example.program, source.name, other)
+        program = renamed(source.example.program, {source.name: other})
         if self._denotation(program):
             return None
         return source.example.question.replace(source.name, other)
@@ -299,9 +300,3 @@ def _may_find_nothing(program: Call) -> bool:
     """Whether finding nothing is no answer: a count of 0 and a no are answers."""
     function: Function = program.function
     return function is not COUNT and function.output is not Type.TRUTH
-
-
-def _renamed(program: Call, name: str, other: str) -> Call:
-    inputs = tuple(_renamed(one, name, other) for one in program.inputs)
-    is_named = program.function is FIND and program.arguments[0] == name
-    return Call(program.function, inputs, (other,) if is_named else program.arguments)

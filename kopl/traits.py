@@ -1,6 +1,8 @@
-"""What a program shows by its form: hops, skills, and the strategies of Table 8 of the paper."""
+"""What a program shows by its form: names, hops, skills, the strategies of Table 8 of the paper."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from kopl.functions import AND, FILTER_CONCEPT, FIND, FIND_ALL, OR, RELATE, Function
 from kopl.program import Call, linked, post_order
@@ -44,6 +46,24 @@ _STRATEGY_OF = {
     "QueryAttrQualifier": "QualifierLiteral",
     "QueryRelationQualifier": "QualifierRelational",
 }
+
+
+def names_in(program: Call) -> list[str]:
+    """The names that a program finds, in post-order and as often as they stand in it."""
+    return [call.arguments[0] for call in post_order(program) if call.function is FIND]
+
+
+def with_found(program: Call, others: Mapping[str, Call]) -> Call:
+    """The program with others in place of the calls that find some names."""
+    if program.function is FIND:
+        return others.get(program.arguments[0], program)
+    inputs = tuple(with_found(given, others) for given in program.inputs)
+    return Call(program.function, inputs, program.arguments)
+
+
+def renamed(program: Call, others: Mapping[str, str]) -> Call:
+    """The program with other names in place of some that it finds."""
+    return with_found(program, {name: Call(FIND, (), (text,)) for name, text in others.items()})
 
 
 def hops(program: Call) -> int:

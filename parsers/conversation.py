@@ -20,8 +20,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from kopl.answer_forms import Asking, Is
-from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, QUERY_NAME, SELECT_AMONG
+from kopl.functions import AND, COUNT, FILTER_CONCEPT, QUERY_NAME, SELECT_AMONG
 from kopl.program import Call, post_order
+from kopl.traits import names_in
 from kopl.types import Kind, Type
 from kopl_base.errors import KoplError
 from parsers import follow_ups
@@ -519,8 +520,7 @@ def _closeness(change: _Change) -> tuple[float, int, int]:
 
 def _names_of(program: Call | None) -> list[str]:
     """The names that a program finds, each once."""
-    calls = post_order(program) if program is not None else ()
-    return list(dict.fromkeys(call.arguments[0] for call in calls if call.function is FIND))
+    return list(dict.fromkeys(names_in(program))) if program is not None else []
 
 
 def _name_found(turn: Turn) -> str | None:

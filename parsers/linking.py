@@ -18,8 +18,9 @@ import numpy.typing as npt
 from kb import KnowledgeBase
 from kb.schema import Key, Schema
 from kopl.automaton import ITEMS, KEYS, Automaton, type_of_key
-from kopl.functions import FIND, FUNCTIONS, Function
-from kopl.program import Call, post_order
+from kopl.functions import FUNCTIONS, Function
+from kopl.program import Call
+from kopl.traits import names_in
 from kopl.types import Kind
 from parsers.names import LEAST_LETTERS, NodeNames
 from parsers.spelling import (
@@ -52,9 +53,8 @@ def unsaid(
     the question is nearly spelt as counts as held.
     """
     said = letters(question)
-    names = (call.arguments[0] for call in post_order(program) if call.function is FIND)
     found = []
-    for name in dict.fromkeys([*names, *more]):
+    for name in dict.fromkeys([*names_in(program), *more]):
         aliases = (alias for node in kb.named(name).tolist() for alias in kb.aliases_of(node))
         called = [name, *aliases]
         if any(key and key in said for text in called for key in foldings(text)):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
 
 from kb import KnowledgeBase
-from kopl.functions import FIND
-from kopl.program import Call, post_order
+from kopl.program import Call
+from kopl.traits import names_in, renamed
 from parsers.spelling import Index, letters
 from parsers.tokens import Question
 
@@ -204,35 +204,21 @@ def _holding(lines: str, texts: Sequence[str], name: str) -> Iterator[str]:
         yield texts[line]
 
 
-def named_in(program: Call) -> list[str]:
-    """The names that a program looks up, each once, in order."""
-    found = (call.arguments[0] for call in post_order(program) if call.function is FIND)
-    return list(dict.fromkeys(found))
-
-
 def with_others(program: Call, several: Sequence[Sequence[str]]) -> Iterator[Call]:
     """The program with another of the things that an alias may mean, for each such name in it."""
-    for name in named_in(program):
+    for name in dict.fromkeys(names_in(program)):
         for names in several:
             if name in names:
                 for other in [one for one in names if one != name][:MOST_MEANT]:
-                    yield _renamed(program, {name: other})
+                    yield renamed(program, {name: other})
 
 
 def with_related(program: Call, names: NodeNames, question: str) -> Iterator[Call]:
     """The program with names that its own may be short for, one of them first, then all."""
-    others = {name: names.related(name, question) for name in named_in(program)}
+    others = {name: names.related(name, question) for name in names_in(program)}
     for name, found in others.items():
         for other in found:
-            yield _renamed(program, {name: other})
+            yield renamed(program, {name: other})
     best = {name: found[0] for name, found in others.items() if found}
     if len(best) > 1:
-        yield _renamed(program, best)
-
-
-def _renamed(program: Call, others: Mapping[str, str]) -> Call:
-    inputs = tuple(_renamed(one, others) for one in program.inputs)
-    if program.function is not FIND:
-        return Call(program.function, inputs, program.arguments)
-    name = program.arguments[0]
-    return Call(program.function, inputs, (others.get(name, name),))
+        yield renamed(program, best)

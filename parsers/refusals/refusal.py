@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kopl.automaton import ITEMS
+from kopl.traits import names_in
 from kopl.types import Kind
 from kopl_base.errors import near_names
 from parsers.linking import Linker
@@ -163,7 +164,7 @@ def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
     program = nothing.prediction.program
     items: list[Item] = schema_items(program) if program is not None else []
     asked = [text for kind, text in items if kind in ASKED]
-    names = list(dict.fromkeys(named(nothing)))
+    names = list(dict.fromkeys(names_in(program))) if program is not None else []
     if not asked or not names:
         return Refusal("premise", "the question supposes what is not so")
     message = (
@@ -171,17 +172,6 @@ def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
         f" {' and '.join(map(repr, names))}"
     )
     return Refusal("premise", message, tuple(_known_of(names[0], asked[0], linker)))
-
-
-def named(one: Tried) -> Iterator[str]:
-    """The names in a program that was tried."""
-    from kopl.functions import FIND
-    from kopl.program import post_order
-
-    if one.prediction.program is not None:
-        for call in post_order(one.prediction.program):
-            if call.function is FIND:
-                yield call.arguments[0]
 
 
 def _known_of(name: str, item: str, linker: Linker) -> list[str]:

@@ -13,8 +13,8 @@ from typing import Any
 
 from kopl.automaton import ITEMS
 from kopl.example import Example
-from kopl.functions import FIND
 from kopl.program import Call, post_order
+from kopl.traits import names_in
 from parsers.linking import Linker, Mentions, stem
 from parsers.spelling import letters
 from parsers.tokens import Question
@@ -173,7 +173,7 @@ def _named(
     question: Question, program: Call, mentions: Mentions, linker: Linker
 ) -> set[int]:  # fmt: skip
     """The tokens that say names of the program."""
-    names = {call.arguments[0] for call in post_order(program) if call.function is FIND}
+    names = set(names_in(program))
     return {
         at
         for first, last in mentions.of(question).names
