@@ -214,13 +214,18 @@ def check_longest(longest: int, config: Any, name: str) -> None:
             )
 
 
-def saved(folder: Path) -> tuple[Any, Any]:
-    """The tokenizer and a model without its weights, from the folder of a run."""
+def saved_tokenizer(folder: Path) -> Any:
+    """The tokenizer from the folder of a run."""
+    with _explained(str(folder)):
+        return library().AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
+
+
+def saved(folder: Path) -> Any:
+    """A model without its weights, from the folder of a run."""
     found = library()
     with _explained(str(folder)):
-        tokenizer = found.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
         config = found.AutoConfig.from_pretrained(str(folder), local_files_only=True)
-        return tokenizer, _kind(found, config, str(folder)).from_config(config).float()
+        return _kind(found, config, str(folder)).from_config(config).float()
 
 
 def small(settings: Seq2SeqSettings, tokenizer: Any) -> Any:

@@ -94,10 +94,10 @@ class Seq2SeqModel(Model):
         mark = ""
         new: set[str] = set()
         if settings.start_from:
-            tokenizer, inner = loading.saved(Path(settings.start_from) / FOLDER)
+            own = Path(settings.start_from) / FOLDER
+            tokenizer = loading.saved_tokenizer(own)
+            mark, inner = _base(settings) if chosen.lora else ("", loading.saved(own))
             loading.check_longest(chosen.longest, inner.config, settings.start_from)
-            if chosen.lora:
-                mark, inner = _base(settings)
         elif chosen.name:
             tokenizer, inner, new = loading.pretrained(chosen)
             mark = loading.mark_of(tokenizer, inner, new) if chosen.lora else ""
@@ -120,9 +120,10 @@ class Seq2SeqModel(Model):
 
         Raises ModelError where those are others now.
         """
-        tokenizer, inner = loading.saved(folder / FOLDER)
-        mark = ""
-        if settings.seq2seq.lora:
+        tokenizer = loading.saved_tokenizer(folder / FOLDER)
+        if not settings.seq2seq.lora:
+            mark, inner = "", loading.saved(folder / FOLDER)
+        else:
             mark, inner = _base(settings)
             if mark != state["base"]:
                 raise loading.ModelError(
