@@ -19,7 +19,7 @@ sys.path[:] = [place for place in sys.path if Path(place).resolve() != Path(__fi
 
 from generation import generate  # noqa: E402
 from generation.blocks import Options  # noqa: E402
-from generation.grammar import PROFILES  # noqa: E402
+from generation.rules_file import PROFILES  # noqa: E402
 from kb import load  # noqa: E402
 from kopl.example import Example  # noqa: E402
 from kopl_base.stream import writing  # noqa: E402

@@ -7,7 +7,8 @@ refuse_others("generation")
 __dir__ = names_of("generation")
 
 from generation.blocks import GenerationError, generate
-from generation.grammar import Grammar, load_grammar, read_grammar
+from generation.grammar import Grammar
+from generation.rules_file import load_grammar, read_grammar
 from generation.splits import split
 
 __all__ = [

@@ -16,11 +16,12 @@ from random import Random
 
 from generation.choices import Choices
 from generation.comparisons import Comparisons
-from generation.grammar import ROOT, Grammar, Pattern, Rule, bundled
+from generation.grammar import ROOT, Grammar, Pattern, Rule
 from generation.judge import Judge, Unseen, marks
 from generation.lexicon import Lexicon, NoWords
 from generation.noise import Noise
 from generation.pools import NoDraw, Overdrawn
+from generation.rules_file import bundled
 from generation.sampler import Sampler
 from generation.scope import takes_all
 from generation.stats import SHARES

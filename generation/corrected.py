@@ -18,12 +18,13 @@ from dataclasses import dataclass, replace
 from itertools import count, pairwise
 
 from generation.blocks import Maker, Options
-from generation.grammar import Grammar, read_grammar
+from generation.grammar import Grammar
 from generation.judge import Unseen, marks
 from generation.lexicon import Annotations, Lexicon
 from generation.lexicon.annotations import KEYS, RELATIONS, Given
 from generation.lexicon.draft import draft
 from generation.pools import NoDraw
+from generation.rules_file import read_grammar
 from kb import KnowledgeBase
 from kopl.answer_forms import AnswerForm, Exists, Is
 from kopl.example import Example

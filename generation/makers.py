@@ -14,9 +14,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from generation.blocks import SIZE, Maker, Options
-from generation.grammar import Grammar, read_grammar
+from generation.grammar import Grammar
 from generation.judge import Marks, marks
 from generation.lexicon import Lexicon, parse_annotations
+from generation.rules_file import read_grammar
 from generation.stats import Figures
 from kb import KnowledgeBase, load
 from kopl_base.processes import Alone, Executor, Processes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from generation.blocks import Options
 from generation.conversion import form_named
-from generation.grammar import PROFILES
+from generation.rules_file import PROFILES
 from generation.stats import ANSWERS, Statistics, short_rows
 from kopl.example import BareQuestion, Example, read_examples, write_examples
 from kopl_base.errors import KoplError, counted

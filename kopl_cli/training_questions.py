@@ -191,7 +191,7 @@ def generated(
 
     Those of the profile first, then those of the other one; both shares stay where there are fewer.
     """
-    from generation.grammar import PROFILES
+    from generation.rules_file import PROFILES
 
     begin = time.monotonic()
     limit = settings.training.minutes * 60 if clock else 0.0

@@ -26,11 +26,11 @@ from cqa.notation.text import read_text as read_first_order
 from cqa.types.efok_text import read_formula as read_efok
 from cqa.types.registry import by_name
 from generation import english
-from generation.grammar import read_grammar
 from generation.judge import _BAD as BAD_WORDINGS
 from generation.lexicon.annotations import parse_annotations
 from generation.paraphrase.prompt import question_in, read_prompt
 from generation.paraphrase.responses import read_responses
+from generation.rules_file import read_grammar
 from kb import KoplError, check_file
 from kb.imports.common import read_ids, read_labels
 from kb.imports.factmap import read_fact_map

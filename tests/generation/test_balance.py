@@ -10,7 +10,7 @@ import pytest
 
 from generation.blocks import SHORT, SIZE, Balance, Maker, Options
 from generation.comparisons import OPERATORS
-from generation.grammar import bundled
+from generation.rules_file import bundled
 from generation.stats import SHARES
 from kb import Builder, KnowledgeBase, Quantity, Year
 from kopl.example import Example

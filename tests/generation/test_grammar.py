@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from generation import load_grammar, read_grammar
-from generation.grammar import ROOT, bundled
+from generation.grammar import ROOT
+from generation.rules_file import bundled
 from kb import ReadError
 from kopl.types import Type
 

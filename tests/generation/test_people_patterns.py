@@ -9,9 +9,9 @@ from random import Random
 import pytest
 
 from generation.blocks import Maker, Options
-from generation.grammar import read_grammar
 from generation.lexicon import Lexicon, NoWords
 from generation.noise import Noise, tables
+from generation.rules_file import read_grammar
 from generation.sampler import applicable_rules
 from kb import Builder, KnowledgeBase, load
 from kopl.answer_forms import Exists

@@ -11,10 +11,11 @@ import pytest
 
 from generation.blocks import SHORT, SIZE, Maker, Options
 from generation.check import Checker
-from generation.grammar import EXISTS, ROOT, Rule, bundled
+from generation.grammar import EXISTS, ROOT, Rule
 from generation.judge import LEAD
 from generation.lexicon import Lexicon
 from generation.pools import Pools
+from generation.rules_file import bundled
 from generation.taste import LISTED, MOSTLY_ONE, Taste
 from kb import load
 from kopl.answer_forms import Exists, Is, answer_of

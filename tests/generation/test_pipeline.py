@@ -15,10 +15,10 @@ from generation import GenerationError, generate, read_grammar, split
 from generation.blocks import SIZE, Maker
 from generation.comparisons import constant_for, number_beside
 from generation.english import can_be_read
-from generation.grammar import bundled
 from generation.judge import asks_what_it_says, names_answer, reads_badly
 from generation.lexicon import Lexicon
 from generation.pools import NoDraw
+from generation.rules_file import bundled
 from generation.stats import SHARES
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares

@@ -7,9 +7,10 @@ from random import Random
 import numpy as np
 import pytest
 
-from generation.grammar import ROOT, bundled, read_grammar
+from generation.grammar import ROOT
 from generation.pools import Capability as Has
 from generation.pools import NoDraw, Pools, capabilities
+from generation.rules_file import bundled, read_grammar
 from generation.sampler import Sampler, applicable_rules
 from generation.scope import Goal, Scope
 from generation.ways import requirements

@@ -14,9 +14,9 @@ from generation.blocks import Maker, Options
 from generation.check import Checker
 from generation.conversion import convert, write_kqapro
 from generation.formats import open_examples
-from generation.grammar import read_grammar
 from generation.paraphrase.originals import originals
 from generation.paraphrase.tasks import write_tasks
+from generation.rules_file import read_grammar
 from generation.splits import assign
 from kb import KnowledgeBase, load
 from kopl.answer_forms import Exists, Is, answer_of

@@ -7,7 +7,6 @@ from random import Random
 import pytest
 
 from generation.derivation import Derivation
-from generation.grammar import read_grammar
 from generation.lexicon import (
     ComparisonWords,
     ConceptWords,
@@ -23,6 +22,7 @@ from generation.lexicon import (
     parse_annotations,
     say,
 )
+from generation.rules_file import read_grammar
 from kb import Builder, KnowledgeBase, Quantity, ReadError
 from kopl import functions as f
 from kopl.program import Call

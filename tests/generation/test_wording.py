@@ -13,7 +13,7 @@ import pytest
 from generation import english
 from generation.blocks import Maker
 from generation.derivation import Derivation
-from generation.grammar import CANONICAL, ONE, ROOT, Rule, bundled
+from generation.grammar import CANONICAL, ONE, ROOT, Rule
 from generation.judge import is_overloaded, reads_badly
 from generation.lexicon import (
     ComparisonWords,
@@ -28,6 +28,7 @@ from generation.lexicon import (
     ValueWords,
     Words,
 )
+from generation.rules_file import bundled
 from kb import Builder, Date, KnowledgeBase, Quantity, Value, Year
 from kb.values import read_quantity, read_time
 from kopl import functions as f
