@@ -35,8 +35,8 @@ from kopl.example import (
     write_examples,
 )
 from kopl.functions import FIND
-from kopl.program import Call, post_order
-from kopl.types import Kind
+from kopl.program import Call
+from kopl.traits import names_in
 from kopl_base.errors import KoplError, ReadError
 from kopl_base.stream import read_text, writing
 from kopl_base.training.checkpoint import CheckpointError
@@ -48,6 +48,7 @@ from parsers.checkpoint import SOURCES, Description, Sources, lasting, restore, 
 from parsers.corrections import FILE, TAUGHT, Correction, newest, read_corrections
 from parsers.linking import Linker
 from parsers.parser import Answer, Parser
+from parsers.refusals.wording import asked_items
 from parsers.settings import Settings
 from parsers.steps import NotExpressible, steps_of
 from parsers.tokens import Question
@@ -86,29 +87,16 @@ def said_names(
     """
     read = Question.of(question)
     found: dict[str, tuple[int, int]] = {}
-    for call in post_order(program):
-        if call.function is not FIND:
-            continue
+    for name in names_in(program):
         try:
-            steps = steps_of(Call(FIND, (), call.arguments), read, actions, linker)
+            steps = steps_of(Call(FIND, (), (name,)), read, actions, linker)
         except NotExpressible:
             continue
         tokens = [step.token for step in steps if step.token >= 0]
         if len(tokens) == 2:
             first, last = tokens
-            found[call.arguments[0]] = read.places[first][0], read.places[last][1]
+            found[name] = read.places[first][0], read.places[last][1]
     return found
-
-
-def items_of(program: Call) -> set[str]:
-    """The relations and keys that a program names."""
-    kinds = (Kind.RELATION, Kind.KEY)
-    return {
-        text
-        for call in post_order(program)
-        for (_, kind), text in zip(call.function.arguments, call.arguments, strict=True)
-        if kind in kinds
-    }
 
 
 def replayed(pool: Path, lesson: Sequence[Example], count: int, seed: int) -> list[Example]:
@@ -116,7 +104,7 @@ def replayed(pool: Path, lesson: Sequence[Example], count: int, seed: int) -> li
 
     ``pool`` is a file that `write_examples` wrote. Only lines that are taken are read as examples.
     """
-    items = sorted(set[str]().union(*(items_of(one.program) for one in lesson)))
+    items = sorted({item for one in lesson for item in asked_items(one.program)})
     said = [json.dumps(text, ensure_ascii=False) for text in items]
     lines = [
         line for line in read_text(pool).split("\n") if line

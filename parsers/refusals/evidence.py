@@ -19,13 +19,12 @@ import numpy.typing as npt
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
-from kopl.automaton import ITEMS
 from kopl.functions import FIND
 from kopl.program import Call, post_order
 from kopl.types import Kind, Type
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions, stem
-from parsers.refusals.wording import Item, Wording, schema_items, script, stems
+from parsers.refusals.wording import ASKED, Item, Wording, schema_items, script, stems
 from parsers.spelling import foldings, letters
 from parsers.tokens import Question
 
@@ -50,7 +49,6 @@ SMALL = frozenset(stem(word) for word in _GRAMMAR.split())
 _ASKING = frozenset("who whose where when how many much old long tall".split())  # noqa: SIM905
 # A word of a question goes with an item so surely that a program without the item does not say it.
 SURE = 0.5
-_RIVALS = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
 # An answer that says there is none: a count or a quantity of zero.
 _ZERO = re.compile(r"0(?: |$)")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
@@ -412,7 +410,7 @@ class Evidencer:
         odds: dict[Item, float] = {}
         for word in dict.fromkeys(words):
             for item, share in self.wording.telling(word):
-                if item[0] in _RIVALS:
+                if item[0] in ASKED:
                     odds[item] = odds.get(item, 0.0) - math.log(max(0.02, 1 - share))
         own = [odds.get(item, 0.0) for item in asked]
         rival = max((value for item, value in odds.items() if item not in asked), default=0.0)

@@ -6,21 +6,17 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from kopl.automaton import ITEMS
 from kopl.traits import names_in
-from kopl.types import Kind
 from kopl_base.errors import near_names
 from parsers.linking import Linker
 from parsers.refusals.evidence import SMALL, Evidence, Evidencer, Tried
-from parsers.refusals.wording import Item, schema_items, stems
+from parsers.refusals.wording import ASKED, asked_items, stems
 
 KINDS = ("entity", "schema", "ambiguous", "unsure", "premise", "none", "language")
 # How many near things are named, and words of a question.
 NEAR, SAID = 3, 4
 # A name that fits what is written worse than this is doubted.
 DOUBTED = 0.97
-# Of the things that words may say: relations and keys.
-ASKED = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
 
 
 @dataclass(frozen=True)
@@ -152,9 +148,7 @@ def _odd(evidence: Evidence) -> list[int]:
 def _items_of(tried: Sequence[Tried]) -> Iterator[str]:
     for one in tried:
         if one.prediction.program is not None:
-            for kind, text in schema_items(one.prediction.program):
-                if kind in ASKED:
-                    yield text
+            yield from asked_items(one.prediction.program)
 
 
 def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
@@ -162,8 +156,7 @@ def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
     if nothing is None:  # of what was found, none may be denied
         return Refusal("premise", "the question supposes what is not so")
     program = nothing.prediction.program
-    items: list[Item] = schema_items(program) if program is not None else []
-    asked = [text for kind, text in items if kind in ASKED]
+    asked = asked_items(program) if program is not None else []
     names = list(dict.fromkeys(names_in(program))) if program is not None else []
     if not asked or not names:
         return Refusal("premise", "the question supposes what is not so")

@@ -31,8 +31,8 @@ from parsers.linking import Linker, Mentions
 from parsers.models.base import Model
 from parsers.refusals.classifier import Classifier, Floats
 from parsers.refusals.evidence import FEATURES, SMALL, Evidence, Evidencer, Tried, mean_talk
-from parsers.refusals.refusal import ASKED, Refusal, left_out, missing_name, refusal_of
-from parsers.refusals.wording import Wording, stems
+from parsers.refusals.refusal import Refusal, left_out, missing_name, refusal_of
+from parsers.refusals.wording import ASKED, Wording, stems
 from parsers.tokens import Question
 
 FORMAT = 2

@@ -15,6 +15,7 @@ from kopl.automaton import ITEMS
 from kopl.example import Example
 from kopl.program import Call, post_order
 from kopl.traits import names_in
+from kopl.types import Kind
 from parsers.linking import Linker, Mentions, stem
 from parsers.spelling import letters
 from parsers.tokens import Question
@@ -30,6 +31,8 @@ COMMON = 150
 MOST_QUESTIONS = 20_000
 
 Item = tuple[str, str]
+# Of the items, those that say what is asked of a thing: relations and keys.
+ASKED = (ITEMS[Kind.RELATION], ITEMS[Kind.KEY])
 
 
 def items_of(program: Call) -> list[Item]:
@@ -49,6 +52,11 @@ def schema_items(program: Call) -> list[Item]:
     """The schema items of a program, without functions and choices."""
     kinds = set(ITEMS.values())
     return [item for item in items_of(program) if item[0] in kinds]
+
+
+def asked_items(program: Call) -> list[str]:
+    """The relations and keys of a program, each once."""
+    return [text for kind, text in schema_items(program) if kind in ASKED]
 
 
 def stems(question: Question) -> list[str]:
