@@ -123,11 +123,11 @@ class TrainingLoop(ABC):
     # --- what the examples are about -------------------------------------------------------------
 
     @abstractmethod
-    def validate(self) -> tuple[int, int]:
+    def validate(self) -> tuple[float, int]:
         """How many are right of the examples that choose the best epoch, and how many those are.
 
-        Both count this process's share. Raises TrainingError where the network's scores are no
-        numbers.
+        Both count this process's share; what is right in part may count as a fraction. Raises
+        TrainingError where the network's scores are no numbers.
         """
 
     @abstractmethod
@@ -212,8 +212,13 @@ class TrainingLoop(ABC):
         return max(limit, self.progress.prepared + limit / 2) if limit else 0.0
 
     @property
+    def examples(self) -> int:
+        """The examples of an epoch."""
+        return len(self.items)
+
+    @property
     def _batches(self) -> int:
-        return -(-len(self.items) // self.options.batch)
+        return -(-self.examples // self.options.batch)
 
     def seconds(self) -> float:
         """The work since the begin, with that of the trainings before."""
@@ -221,18 +226,18 @@ class TrainingLoop(ABC):
 
     def _epoch(self, history: History) -> None:
         progress, options = self.progress, self.options
-        random = Random(f"{self.seed}/{progress.epoch}")
-        parts = batches(self.items, options.batch, random)
+        parts = self.parts(progress.epoch)
         total = options.epochs * len(parts)
         self.learner.network.train()
         title = f"epoch {progress.epoch + 1}/{options.epochs}"
-        done_before = sum(map(len, parts[: progress.batch]))
+        done_before = min(self.examples, progress.batch * options.batch)
         self._pace.begin(self.clock.seconds())
         figures = _Figures()
         shown = None if self.distributed.main else False
-        with Progress(title, len(self.items), shown=shown, noted=True) as told:
+        with Progress(title, self.examples, shown=shown, noted=True) as told:
             told.reach(done_before)
-            for items in parts[progress.batch :]:
+            while progress.batch < len(parts):
+                items = parts[progress.batch]
                 done = progress.epoch * len(parts) + progress.batch
                 bound = progress.left >= 0
                 step = self.step(items, done, total, progress.share * total if bound else None)
@@ -257,6 +262,13 @@ class TrainingLoop(ABC):
             self._save()
         else:
             self._validate(speed, history)
+
+    def parts(self, epoch: int) -> Sequence[Sequence[Item]]:
+        """The batches of an epoch, the same whenever they are asked for.
+
+        There are as many in each epoch, all of ``options.batch`` items but the last one.
+        """
+        return batches(self.items, self.options.batch, Random(f"{self.seed}/{epoch}"))
 
     def step(
         self, items: Sequence[Item], done: int, total: int, reached: float | None = None
@@ -345,7 +357,7 @@ class TrainingLoop(ABC):
         right_of_all, of_all = self.distributed.totals(right, asked)
         share = right_of_all / of_all if of_all else 0.0
         whole = progress.batch >= self._batches
-        seen = min(len(self.items), progress.batch * options.batch)
+        seen = min(self.examples, progress.batch * options.batch)
         record = {
             "epoch": progress.epoch + 1 if whole else round(self.epochs, 3),
             "loss": progress.loss / max(1, progress.batch),

@@ -28,6 +28,10 @@ _dropout = nn.functional.dropout
 _attention = nn.functional.scaled_dot_product_attention
 
 
+# Shares of all steps after which the schedule "fifths" cuts the learning rates to a fifth.
+CUTS = (0.5, 0.75)
+
+
 class TrainingError(KoplError):
     """A training that cannot go on."""
 
@@ -129,8 +133,9 @@ class Options(Protocol):
     them into parts that fit into memory (0: whole). ``minutes`` is what the whole command may take,
     ``checkpoint`` the minutes after which the training is saved (0 of either: no limit).
     ``warm_up`` is a number of steps, or below 1 a share of all; then the learning rate falls as
-    ``schedule`` says (linear, slope, constant, steps), to ``floor`` of it or to a tenth after each
-    of the epochs ``falls``. ``decay`` says what weight decay falls on: all parameters, or only
+    ``schedule`` says (linear, slope, constant, steps, fifths), to ``floor`` of it, to a tenth after
+    each of the epochs ``falls``, or to a fifth at each of `CUTS`, where the optimizer begins anew.
+    ``decay`` says what weight decay falls on: all parameters, or only
     matrices.
     """
 
@@ -206,6 +211,8 @@ class Optimizer:
         numbers, or the memory is not enough.
         """
         rate = rate_at(done, total, self.options, reached)
+        if self._cut(rate):
+            self.optimizer.state.clear()
         for group, own in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = own * rate
         # A process without a share must take part in the sums all the same: it counts nothing.
@@ -231,6 +238,16 @@ class Optimizer:
                 raise TrainingError(_no_number(f"the loss became {loss}", items, done))
             self._update(items, done)
         return StepResult(loss, right / len(items), rate)
+
+    def _cut(self, rate: float) -> bool:
+        """Whether the schedule cuts the rates at this step, which begins the optimizer anew.
+
+        The rates of the last step are those of its groups, also after going on with a training.
+        """
+        before = zip(self.optimizer.param_groups, self._rates, strict=True)
+        return self.options.schedule == "fifths" and any(
+            own * rate < group["lr"] for group, own in before
+        )
 
     def _scores(self, batch: Batch, rows: Sequence[int], size: int, done: int) -> Scores:
         """What the network says of some rows of a batch, dropping what it drops of the whole."""
@@ -308,6 +325,8 @@ def rate_at(done: int, total: int, options: Options, reached: float | None = Non
     if options.schedule == "steps":
         epoch = int(place * options.epochs / total)
         return float(rising * 0.1 ** sum(epoch >= fall for fall in options.falls))
+    if options.schedule == "fifths":
+        return float(rising * 0.2 ** sum(place >= cut * total for cut in CUTS))
     if options.schedule == "slope":
         return rising * max(options.floor, 1 - place / total)
     falling = max(options.floor, (total - place) / max(1, total - warm))

@@ -172,3 +172,33 @@ def test_a_state_of_another_network_is_refused(tmp_path: Path) -> None:
     state["network"] = {"weight": torch.zeros(2)}
     with pytest.raises(CheckpointError, match="the saved state does not fit the run"):
         loop(tmp_path / "run").resume(state)
+
+
+def test_rates_fall_to_fifths_and_the_optimizer_begins_anew(tmp_path: Path) -> None:
+    def steps(of: Loop) -> list[int]:
+        """The steps that Adam has counted at the end of each epoch of five."""
+        found = []
+        save = of._save
+        state = of.optimizer.optimizer.state
+
+        def note() -> None:
+            found.append(int(next(iter(state.values()))["step"]))
+            save()
+
+        of._save = note
+        of.run()
+        return found
+
+    trained = loop(tmp_path / "run", schedule="fifths", warm_up=0.0, epochs=4)
+    assert steps(trained) == [5, 10, 5, 5]
+    [group] = trained.optimizer.optimizer.param_groups
+    assert group["lr"] == pytest.approx(0.05 / 25)
+    # Going on in the middle does as going on without a stop.
+    stopped = loop(tmp_path / "stopped", schedule="fifths", warm_up=0.0, epochs=4)
+    stopped.stop_after = 12
+    stopped.run()
+    again = loop(tmp_path / "stopped", schedule="fifths", warm_up=0.0, epochs=4)
+    again.resume(read_state(tmp_path / "stopped" / "resume.pt"))
+    assert steps(again) == [5, 5]
+    for name, tensor in trained.learner.network.state_dict().items():
+        assert torch.equal(tensor, again.learner.network.state_dict()[name]), name
