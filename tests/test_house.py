@@ -43,6 +43,7 @@ CIRCLES: list[set[str]] = []
 
 # Where torch may be imported: models, training and decoding. A folder stands for its modules.
 TORCH = {
+    "cqa/models/",
     "generation/paraphrase/local.py",
     "kopl_base/training/checkpoint.py",
     "kopl_base/training/clock.py",

@@ -145,8 +145,25 @@ class Batch:
 
 def template_of(query: Grounded) -> Template:
     """The template of a query, or of a query type."""
+    return Template(numbered(query))
+
+
+def numbered(query: Grounded) -> Grounded:
+    """The query with a number of its own, from 0 in order, for each relation and each constant."""
     columns = count()
-    return Template(_tree(query, columns) if isinstance(query, Tree) else _query(query, columns))
+    return _tree(query, columns) if isinstance(query, Tree) else _query(query, columns)
+
+
+def structure(query: Grounded) -> tuple[Any, list[Any]]:
+    """What queries of one form have in common, and a query's own labels.
+
+    The labels are its relations and constants, None where it has none, in the order of `numbered`.
+    """
+    row: list[Any] = []
+    if isinstance(query, Tree):
+        _tree_numbers(query, row)
+        return query.formula, row
+    return _query_key(query, row), row
 
 
 def abstracted(query: Grounded) -> tuple[Template, list[Any]]:
@@ -154,12 +171,7 @@ def abstracted(query: Grounded) -> tuple[Template, list[Any]]:
 
     Queries of one form get one template, while it is remembered.
     """
-    row: list[Any] = []
-    if isinstance(query, Tree):
-        key: Any = query.formula
-        _tree_numbers(query, row)
-    else:
-        key = _query_key(query, row)
+    key, row = structure(query)
     found = _TEMPLATES.get(key)
     if found is None:
         if len(_TEMPLATES) >= MAX_TEMPLATES:

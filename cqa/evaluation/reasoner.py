@@ -1,7 +1,7 @@
 """Reasoners: what gives scores for the free variables of a query, so that answers can be ranked.
 
 Any object with a method ``scores(query)`` is one. An object with the five operators of
-`cqa.evaluation.operator_walk.Operators` becomes one by `OperatorReasoner`. Those here know a graph:
+`cqa.evaluation.plan.Operators` becomes one by `OperatorReasoner`. Those here know a graph:
 all of it (exact), the observed part, or nothing (random); they are what models are compared with.
 """
 
@@ -19,7 +19,7 @@ import numpy.typing as npt
 from cqa.answering.answer import answers
 from cqa.errors import QueryError
 from cqa.evaluation.metrics import Scores
-from cqa.evaluation.operator_walk import Operators, State, query_states, tree_state
+from cqa.evaluation.plan import Operators, State, states
 from cqa.evaluation.tuple_metrics import TupleScores
 from cqa.graphs.graph import Graph
 from cqa.graphs.links import Links
@@ -150,19 +150,18 @@ class RandomReasoner:
 
 
 class OperatorReasoner(Generic[State]):
-    """The reasoner that five operators make, by the walk over trees and query graphs."""
+    """The reasoner that five operators make: each query is a batch of one of its plan."""
 
     def __init__(self, operators: Operators[State]) -> None:
         self.operators = operators
 
     def scores(self, query: Query | Tree) -> Scored:
         """The scores of the free variables' states."""
-        if isinstance(query, Tree):
-            states = [tree_state(self.operators, query)]
-        else:
-            states = query_states(self.operators, query)
         score = getattr(self.operators, "scores", None)
-        rows = [np.asarray(state if score is None else score(state)) for state in states]
+        rows = [
+            np.asarray(state if score is None else score(state))
+            for state in states(self.operators, query)
+        ]
         if any(row.ndim != 1 or row.shape != rows[0].shape for row in rows):
             raise QueryError(
                 "a state of the operators is no array with a score for each entity; give them a"

@@ -15,7 +15,7 @@ import pytest
 
 from cqa.answering.answer import answers
 from cqa.errors import QueryError
-from cqa.evaluation.operator_walk import query_states, tree_state, visiting_order
+from cqa.evaluation.plan import states, visiting_order
 from cqa.evaluation.reasoner import (
     GraphReasoner,
     OperatorReasoner,
@@ -89,7 +89,7 @@ def test_a_tree_is_walked_as_it_is_written() -> None:
     a, b, c, d, e = relations
     w, x, y, z = anchors
     expected = f"(e{w}.{a} & !e{x}.{c}.{b} & !(e{y}.{d} | !e{z}.{e}))"
-    assert tree_state(Trace(), tree) == expected
+    assert states(Trace(), tree) == [expected]
 
 
 def _nodes(tree: Tree) -> list[Tree]:
@@ -124,19 +124,19 @@ def test_variables_are_visited_in_the_published_order(formula: str, order: str) 
 def test_a_node_projects_from_visited_neighbours_negates_and_intersects() -> None:
     query = read_formula("(1(5,e1))&((!(2(6,f1)))&((3(e1,f1))&(4(f1,e1))))")
     # Towards e1 nothing is visited but the constant; 4 is walked against its direction.
-    assert query_states(Trace(), query) == ["(!e6.2 & e5.1.3 & e5.1.5)"]
+    assert states(Trace(), query) == ["(!e6.2 & e5.1.3 & e5.1.5)"]
 
 
 def test_states_of_several_free_variables_and_of_disjuncts() -> None:
     query = read_formula("(1(5,f1))&(2(f1,f2))")
-    assert query_states(Trace(), query) == ["e5.1", "e5.1.2"]
+    assert states(Trace(), query) == ["e5.1", "e5.1.2"]
     query = read_formula("(1(5,f1))|((2(6,e1))&(3(e1,f1)))")
-    assert query_states(Trace(), query) == ["(e5.1 | e6.2.3)"]
+    assert states(Trace(), query) == ["(e5.1 | e6.2.3)"]
 
 
 def test_a_negated_part_is_walked_on_its_own() -> None:
     query = read_text("1(5,?x) & !(exists y. 2(6,y) & 3(y,?x))")
-    assert query_states(Trace(), query) == ["(e5.1 & !e6.2.3)"]
+    assert states(Trace(), query) == ["(e5.1 & !e6.2.3)"]
 
 
 @pytest.mark.parametrize(
@@ -154,12 +154,12 @@ def test_a_negated_part_is_walked_on_its_own() -> None:
 )
 def test_queries_that_operators_cannot_answer(text: str, message: str) -> None:
     with pytest.raises(QueryError, match=message):
-        query_states(Trace(), read_text(text))
+        states(Trace(), read_text(text))
 
 
 def test_a_tree_without_relations_is_refused() -> None:
     with pytest.raises(QueryError, match="a relation is missing"):
-        tree_state(Trace(), Tree("p", (Tree("e", entity=1),)))
+        states(Trace(), Tree("p", (Tree("e", entity=1),)))
 
 
 # --- operators over sets ------------------------------------------------------------------------
@@ -212,11 +212,11 @@ def test_operators_contain_the_answers_of_every_positive_query_graph() -> None:
             {name: random.randrange(2 * RELATIONS) for name in row.query.relations},
             {name: random.randrange(ENTITIES) for name in row.query.constants},
         )
-        states = query_states(SetOperators(graph.full()), query)
+        found = states(SetOperators(graph.full()), query)
         expected = answers(query, graph.full())
-        for at, state in enumerate(states):
+        for at, state in enumerate(found):
             assert state[expected[:, at]].all(), row.formula
-        several += len(states) > 1 and len(expected) > 0
+        several += len(found) > 1 and len(expected) > 0
     assert several
 
 

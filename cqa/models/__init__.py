@@ -1,0 +1,1 @@
+"""Learned models for logical queries: link predictors, search, operators on embeddings."""

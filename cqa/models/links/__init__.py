@@ -1,0 +1,1 @@
+"""Link predictors: scores for the tails of a head and a relation, their training, their rows."""
