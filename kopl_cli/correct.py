@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError
-from kopl_cli.common import positive, program_text, seconds, torch_is_needed
+from kopl_cli.common import positive, program_text, seconds, show_warnings, torch_is_needed
 
 if TYPE_CHECKING:
     from kopl.answer_forms import AnswerForm
@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     with torch_is_needed():
         from parsers.corrections import correct
         from parsers.parser import Parser
+    show_warnings()
     verdict: Any = VERDICTS.get(arguments.verdict)
     _check(arguments, verdict)
     parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)

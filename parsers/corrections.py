@@ -15,6 +15,7 @@ import fcntl
 import getpass
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from parsers.parser import Answer, Parser
 
 FILE = "corrections.jsonl"
+SHOWN = 60  # characters of a line that is taken away
+log = logging.getLogger("kb")
 
 Verdict: TypeAlias = Literal[
     "right", "corrected", "unclear", "not in the knowledge base", "wrong data"
@@ -186,7 +189,7 @@ def append(path: Path, correction: Correction) -> None:
     """Add a line to a file of corrections, behind those that others add at the same time.
 
     The line is there as a whole when this returns. The beginning of a line that a killed process
-    left behind is taken away. Raises WriteError.
+    left behind is taken away, with a warning that shows it. Raises WriteError.
     """
     line = json.dumps(correction.to_json(), ensure_ascii=False)
     try:
@@ -195,7 +198,7 @@ def append(path: Path, correction: Correction) -> None:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX)
             data = line.encode() + b"\n"
-            end, begin = _end(handle)
+            end, begin, torn = _end(handle)
             os.ftruncate(handle, end)
             at = os.pwrite(handle, begin + data, end)
             if at < len(begin + data):
@@ -207,10 +210,17 @@ def append(path: Path, correction: Correction) -> None:
     except (OSError, UnicodeEncodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise WriteError(f"{path}: cannot be written: {reason}") from None
+    if torn:
+        begun = torn.decode(errors="replace")
+        shown = begun if len(begun) <= SHOWN else f"{begun[:SHOWN]}…"
+        log.warning(
+            "%s: its last line had not been written to its end, and was taken away; correct that"
+            " question again: %s", path, shown,
+        )  # fmt: skip
 
 
-def _end(handle: int) -> tuple[int, bytes]:
-    """Where a line is to be added, and what must stand before it."""
+def _end(handle: int) -> tuple[int, bytes, bytes]:
+    """Where a line is to be added, what must stand before it, and the torn line there."""
     size = os.fstat(handle).st_size
     place, tail = size, b""
     while place and b"\n" not in tail:
@@ -219,12 +229,12 @@ def _end(handle: int) -> tuple[int, bytes]:
         tail = os.pread(handle, step, place) + tail
     last = tail.rpartition(b"\n")[2]
     if not last:
-        return size, b""
+        return size, b"", b""
     try:
         json.loads(last)
     except ValueError:
-        return size - len(last), b""
-    return size, b"\n"  # an editor left the last end of a line out
+        return size - len(last), b"", last
+    return size, b"\n", b""  # an editor left the last end of a line out
 
 
 def read_corrections(path: Path) -> list[Correction]:

@@ -103,6 +103,19 @@ def test_a_line_is_added_behind_whole_lines(tmp_path: Path, left: bytes, kept: i
     assert path.read_bytes().endswith(b"\n")
 
 
+def test_a_torn_line_that_is_taken_away_is_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / FILE
+    append(path, correction())
+    assert not caplog.messages
+    with path.open("a") as file:
+        file.write('{"question": "How b')
+    append(path, correction("Where?"))
+    [message] = caplog.messages
+    assert str(path) in message and message.endswith('{"question": "How b')
+
+
 def test_a_malformed_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / FILE
     append(path, correction())
