@@ -46,6 +46,29 @@ def begun(
     return begin(run, settings, kb, examples, examples[:4])
 
 
+def test_weights_are_read_once_for_a_training(
+    folder: Path, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    from parsers.models.seq2seq import loading
+    from parsers.training import check
+
+    read = []
+
+    def counted(*given: Any, **options: Any) -> Any:
+        read.append(given)
+        return whole(*given, **options)
+
+    kind = loading.library().AutoModelForCausalLM
+    whole = kind.from_pretrained
+    monkeypatch.setattr(kind, "from_pretrained", counted)
+    check(quick("seq2seq", "kopl", f"name={folder}"))
+    begun(tmp_path / "run", folder, small, small_examples)
+    assert len(read) == 1
+    begun(tmp_path / "another", folder, small, small_examples)
+    assert len(read) == 2
+
+
 @pytest.mark.parametrize("lora", [0, 8])
 def test_learns_by_heart_and_is_loaded_again(
     lora: int, folder: Path, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path

@@ -50,6 +50,19 @@ def library() -> Any:
     return found
 
 
+# What `check_pretrained` has loaded, for the `pretrained` behind it: one model at most.
+_checked: list[tuple[Seq2SeqSettings, tuple[Any, Any, set[str]]]] = []
+
+
+def check_pretrained(settings: Seq2SeqSettings) -> None:
+    """Raise what `pretrained` raises; what it loads for that is kept until it is asked for."""
+    _checked.clear()
+    found = pretrained(settings)
+    # Parameters that were drawn are to depend on the seed, which is not set yet.
+    if not found[2]:
+        _checked.append((settings, found))
+
+
 def pretrained(settings: Seq2SeqSettings) -> tuple[Any, Any, set[str]]:
     """(tokenizer, model, names of the parameters that the weights did not bring).
 
@@ -57,6 +70,8 @@ def pretrained(settings: Seq2SeqSettings) -> tuple[Any, Any, set[str]]:
     what to download and where to put it, and SettingsError where ``longest`` is more than the
     model has positions for.
     """
+    if _checked and _checked[0][0] == settings:
+        return _checked.pop()[1]
     found = library()
     name = settings.name
     with _explained(name):

@@ -79,7 +79,7 @@ class Seq2SeqModel(Model):
         if settings.seq2seq.lora:
             loading.check_adapters(settings.seq2seq)
         if settings.seq2seq.name and not settings.start_from:
-            loading.pretrained(settings.seq2seq)
+            loading.check_pretrained(settings.seq2seq)
 
     @classmethod
     def create(
