@@ -10,7 +10,7 @@ import contextlib
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -199,30 +199,43 @@ def _report(old: Path, folder: Path, kb: KnowledgeBase, begin: float) -> dict[st
     from parsers import learning
     from parsers.parser import Parser
 
+    print("fitting what kopl ask goes by, as confidences", flush=True)
     _calibrate(old, folder, kb)
     before, after = Parser.load(old, kb, new_kb=True), Parser.load(folder, kb)
     about = learning.read_learned(folder)
     held_out = list(read_questions(folder / "test.jsonl"))[: about["held out"]]
     learnt = list(read_examples(folder / learning.LESSON))
     parts: dict[str, Sequence[Asked]] = {"corrections": learnt, "old": held_out}
+    print(
+        f"asking {counted(len(learnt), 'correction')} and {counted(len(held_out), 'old question')}"
+        " before and after", flush=True,
+    )  # fmt: skip
+    found: list[Change] = []
+    report: dict[str, dict[str, int]] = {}
     with Progress("asking before and after", len(learnt) + len(held_out)) as bar:
-        found = list(learning.compared(before, after, parts, bar.advance))
+        for part, asked in parts.items():
+            found += learning.compared(before, after, {part: asked}, bar.advance)
+            report = learning.summary(found)
+            if part in report:
+                _print_part(part, report[part])
     changed = [one for one in found if one.is_one]
     with writing(folder / learning.CHANGES) as file:
         file.writelines(json.dumps(one.to_json(), ensure_ascii=False) + "\n" for one in changed)
-    report = learning.summary(found)
     about |= {"report": report, "seconds": round(time.monotonic() - begin, 1)}
     learning.write_learned(folder, about)
-    for part, own in report.items():
-        print(
-            f"{part}: {own['before']} of {own['asked']} right before, {own['after']} after"
-            f" ({own['better']} better, {own['worse']} worse; {own['changed']} answers changed)"
-        )
     _print_changes(changed)
     if len(changed) > SHOWN:
         print(f"… all {len(changed)} are in {folder / learning.CHANGES}")
     print(f"{about['seconds']:.0f} s in all; ask it: kopl ask --run {folder} QUESTION")
     return {"run": str(folder), **about}
+
+
+def _print_part(part: str, own: Mapping[str, int]) -> None:
+    print(
+        f"{part}: {own['before']} of {own['asked']} right before, {own['after']} after"
+        f" ({own['better']} better, {own['worse']} worse; {own['changed']} answers changed)",
+        flush=True,
+    )
 
 
 def _calibrate(old: Path, folder: Path, kb: KnowledgeBase) -> None:

@@ -57,6 +57,10 @@ def test_a_new_run_learns_and_the_old_one_stays(
     assert Parser.load(new).ask(QUESTION)[0].text == "323802 square kilometre"
     told = capsys.readouterr().out
     assert "corrections: " in told and "of 1 right before, 1 after" in told
+    # What follows the last epoch takes long without a line of its own.
+    behind = told[told.rindex("epoch ") :]
+    steps = ["fitting what kopl ask goes by", "asking 1 correction and", "of 1 right before"]
+    assert sorted(steps, key=behind.index) == steps
     about = json.loads((new / "learned.json").read_text("utf-8"))
     assert about["report"]["corrections"]["after"] == about["report"]["corrections"]["asked"] == 1
     old = about["report"]["old"]
