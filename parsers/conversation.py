@@ -104,6 +104,8 @@ class Conversation:
         """
         turn = self._follow_up(said, options) if self._last else None
         turn = turn or self._by_itself(said, options)
+        if turn.is_refused and not self.turns:
+            turn = replace(turn, unresolved=self._pronoun_of(said))
         self.turns.append(turn)
         return turn
 
@@ -277,6 +279,14 @@ class Conversation:
         if not asked and not own:
             return self._unresolved(said, _words(question, found), options)
         return self._likeliest(said, asked, own, options)
+
+    def _pronoun_of(self, said: str) -> str:
+        """The pronouns of a question that names nothing, "" for none."""
+        question = Question.of(said)
+        if self._mentions.of(question).names:
+            return ""
+        found = follow_ups.pronouns(question, self._is_concept, self._as_written(question))
+        return _words(question, found) if found else ""
 
     def _unresolved(self, said: str, pronoun: str, options: dict[str, Any]) -> Turn:
         return replace(self._by_itself(said, options), unresolved=pronoun)

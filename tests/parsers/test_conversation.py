@@ -407,3 +407,11 @@ def test_pronouns_are_replaced(text: str, expected: str) -> None:
     question = Question.of(text)
     found = pronouns(question, lambda noun: noun == "river")
     assert put_for(question, found, "X") == expected
+
+
+def test_a_pronoun_before_anything_is_named_is_told(talks: Talks) -> None:
+    talk = talks({}, refused=["its population?", "who rules?", "how big is it?"])
+    assert talk.ask("its population?").unresolved == "its"
+    assert talk.ask("who rules?").unresolved == ""
+    fresh = talks({"how many are there?": "Count(FindAll())"})
+    assert fresh.ask("how many are there?").unresolved == ""
