@@ -289,14 +289,14 @@ class Lexicon:
                 yield NameWords(alias, the, alias=True)
 
     def _may_be_said(self, alias: str, name: str) -> bool:
-        """Whether an alias is not kept silent, no adjective, not the name again, and not broken."""
+        """Whether an alias can be read, is not kept silent, no adjective, not the name again."""
         given = self.annotations.of(NAMES).get(alias)
         if given and given.fields.get("called") is False:
             return False
         bare = _THE.sub("", alias)
         again = alias.startswith("the ") or bare == _THE.sub("", name)
         silent = alias in self._silent or bare in self._silent
-        return not (again or silent or _is_broken(alias, name))
+        return english.can_be_read(alias) and not (again or silent or _is_broken(alias, name))
 
     @cached_property
     def _silent(self) -> frozenset[str]:

@@ -311,6 +311,7 @@ def countries() -> KnowledgeBase:
     builder.add_entity("p", "Paul Airport West Airport", [], ["Paul Airport Airport", "Paul West"])
     builder.add_entity("w", "Walla Walla City Airport", [], ["Walla Walla Airport"])
     builder.add_entity("m", "Marcos, Jr.", [], ["Marcos,", "& Marcos", "Bongbong", "Yes!"])
+    builder.add_entity("o", "Oslo", [], ["O\ufffdlo", "...", "Christiania"])
     builder.add_entity("k", "Cocos Islands", ["country"], ["Islands", "Keeling"])
     return builder.build()
 
@@ -343,6 +344,7 @@ def called() -> Lexicon:
         ("Paul Airport West Airport", ["Paul Airport West Airport", "Paul West"]),
         ("Walla Walla City Airport", ["Walla Walla City Airport", "Walla Walla Airport"]),
         ("Marcos, Jr.", ["Marcos, Jr.", "Bongbong", "Yes!"]),
+        ("Oslo", ["Oslo", "Christiania"]),  # what nobody can read is not said
         ("Cocos Islands", ["the Cocos Islands", "Keeling"]),  # kept silent by its own field
     ],
 )
