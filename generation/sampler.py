@@ -12,16 +12,21 @@ from functools import lru_cache, reduce
 from operator import or_
 from random import Random
 
+from generation import asking, locating
 from generation.claims import one_of
 from generation.derivation import Derivation
 from generation.grammar import EXISTS, Grammar, Part, Rule, Symbol
 from generation.lexicon import Lexicon, NameWords
 from generation.pools import Capability, NoDraw, capabilities
 from generation.scope import DrawnPart, Goal, Leftover, Scope, Source
-from generation.ways import WAYS, required_for
+from generation.ways import Way, required_for
 from kb import KnowledgeBase
 from kopl.functions import COUNT, FUNCTIONS, Function
 from kopl.types import Kind
+
+WAYS: dict[str, Way] = {**locating.WAYS, **asking.WAYS}
+if missing := [name for name in FUNCTIONS if name not in WAYS]:
+    raise TypeError(f"functions that cannot be drawn: {', '.join(missing)}")
 
 # Rules tried for one attempt; beginning anew is better than trying every way to end a bad one.
 MOST_STEPS = 24

@@ -30,6 +30,7 @@ from generation.lexicon.annotations import (
     parse_annotations,
     read_annotations,
 )
+from generation.lexicon.constant_words import ComparisonWords, OperatorWords, ValueWords
 from generation.lexicon.entries import (
     KeyEntry,
     QualifierEntry,
@@ -52,14 +53,11 @@ from generation.lexicon.guesses import (
 from generation.lexicon.relation_words import Direction, RelationWords
 from generation.lexicon.variants import WORDS, Variants, forms_of, say
 from generation.lexicon.words import (
-    ComparisonWords,
     ConceptWords,
     KeyWords,
     NameWords,
     NoWords,
-    OperatorWords,
     QualifierWords,
-    ValueWords,
     Words,
 )
 from kb import KnowledgeBase, Quantity, Value

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 
+from generation.lexicon.constant_words import ComparisonWords, OperatorWords, ValueWords
 from generation.lexicon.relation_words import RelationWords
 from generation.lexicon.words import (
-    ComparisonWords,
     ConceptWords,
     KeyWords,
     NameWords,
     NoWords,
-    OperatorWords,
     QualifierWords,
-    ValueWords,
     Words,
 )
 from kopl.types import Kind
