@@ -1,0 +1,150 @@
+"""Models that learn from queries: what training and evaluation ask of each of them.
+
+A model is a network with the operators of `cqa.models.plan.BatchOperators`. Other than these it
+needs nothing: `QueryModel` walks the plans, and has the loss that most published ones share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from cqa.evaluation.plan import QueryPlan
+from cqa.evaluation.reasoner import Scored
+from cqa.graphs.graph import Graph
+from cqa.models.plan import Union, grouped, logits, run
+from cqa.models.stream import QueryBatch
+from cqa.query import Query
+from cqa.types.tree import Tree
+from kopl_base.training.optimizer import Scores
+
+# Scores that are held at a time, in numbers.
+BLOCK = 1 << 24
+
+
+class QueryModel(nn.Module):
+    """A network that answers queries by operators on states, and learns from queries.
+
+    A model below it has the operators and declares what tables of models show: its ``paper``, the
+    form that trees are put in, what it does with negation, unions, cycles and several free
+    variables, whether it is exact, and what a step costs. ``dense`` says whether its loss needs all
+    answers of a query.
+    """
+
+    paper: ClassVar[str] = ""
+    operators: ClassVar[str] = "e p i u n"
+    negation: bool = True
+    union: Union = "max"
+    form: str | None = None
+    negations: ClassVar[str] = "complement"
+    cycles: ClassVar[str] = "unrolled"
+    free_variables: ClassVar[str] = "each alone"
+    exact: ClassVar[bool] = False
+    cost: ClassVar[str] = ""
+    dense: ClassVar[bool] = False
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.entity_count, self.relation_count = graph.entity_count, 2 * graph.relation_count
+
+    # --- operators, given by the models -------------------------------------------------------
+
+    def entity(self, entities: Tensor) -> Any:
+        """The sets of one given entity each."""
+        raise NotImplementedError
+
+    def project(self, state: Any, relations: Tensor) -> Any:
+        """What directed relations reach from sets."""
+        raise NotImplementedError
+
+    def and_(self, states: Sequence[Any]) -> Any:
+        """The intersections of two or more sets each."""
+        raise NotImplementedError
+
+    def or_(self, states: Sequence[Any]) -> Any:
+        """The unions of two or more sets each."""
+        raise NotImplementedError
+
+    def not_(self, state: Any) -> Any:
+        """The complements of sets."""
+        raise NotImplementedError
+
+    def logits(self, state: Any, entities: Tensor | None = None) -> Tensor:
+        """How well entities fit the sets: (B, m), or (B, E) for all."""
+        raise NotImplementedError
+
+    # --- answering ----------------------------------------------------------------------------
+
+    def states(self, plan: QueryPlan, anchors: Tensor, relations: Tensor) -> list[Any]:
+        """The states of the free variables of B queries of one type."""
+        return run(self, plan, anchors, relations)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the weights are."""
+        return next(self.parameters()).device
+
+    def scored(self, queries: Sequence[Query | Tree]) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+        """The scores (B, k, E) of queries by their types, with their places in the list.
+
+        Raises QueryError for a query that the model cannot answer.
+        """
+        for group in grouped(queries, self.form):
+            size = max(1, BLOCK // max(1, self.entity_count))
+            for begin in range(0, len(group.own), size):
+                anchors, relations = (
+                    torch.from_numpy(one[begin : begin + size]).to(self.device)
+                    for one in (group.anchors, group.relations)
+                )
+                with torch.inference_mode():
+                    found = [
+                        logits(self, state) for state in self.states(group.plan, anchors, relations)
+                    ]
+                yield group.own[begin : begin + size], torch.stack(found, 1)
+
+    def scores_of(self, queries: Sequence[Query | Tree]) -> list[Scored]:
+        """The scores of each query, as `cqa.evaluation.reasoner.Reasoner` has them."""
+        found: list[Any] = [None] * len(queries)
+        for places, scores in self.scored(queries):
+            array = scores.float().cpu().numpy()
+            for row, place in enumerate(places):
+                found[place] = Scored(np.ascontiguousarray(array[row]))
+        return found
+
+    def scores(self, query: Query | Tree) -> Scored:
+        """The scores of one query."""
+        return self.scores_of([query])[0]
+
+    # --- learning -----------------------------------------------------------------------------
+
+    def forward(self, batch: QueryBatch) -> Scores:
+        """The weighted losses of a batch, summed, and whose answer is before all others drawn."""
+        right = torch.zeros(len(batch.kinds), dtype=torch.bool, device=batch.kinds.device)
+        # All parameters take part in each step, as if their gradients were 0: the optimizer moves
+        # them on all the same, and processes need one from each.
+        total = torch.stack([one.reshape(-1)[0] * 0 for one in self.parameters()]).sum()
+        for kind in torch.unique(batch.kinds).tolist():
+            at = (batch.kinds == kind).nonzero()[:, 0]
+            part, plan = batch.rows(at), batch.plans[kind]
+            columns = part.anchors[:, : plan.anchors], part.relations[:, : plan.relations]
+            [state] = self.states(plan, *columns)
+            losses, found = self.losses(state, part)
+            total = total + (losses * part.weights).sum()
+            right[at] = found
+        return Scores(total, right)
+
+    def losses(self, state: Any, batch: QueryBatch) -> tuple[Tensor, Tensor]:
+        """The loss of each query of a type, (B,), and whether its answer is scored best, (B,).
+
+        -1/2 (log sg(logit of the answer) + mean of log sg(-logit) of the others).
+        """
+        both = torch.cat([batch.positives[:, None], batch.negatives], 1)
+        found = logits(self, state, both).float()
+        answer, others = found[:, 0], found[:, 1:]
+        log = nn.functional.logsigmoid
+        losses = -(log(answer) + log(-others).mean(1)) / 2
+        return losses, (answer[:, None] > others).all(1)
