@@ -1,0 +1,458 @@
+"""Search over query graphs: the best assignment of all variables, for each value of the free ones.
+
+An atom is read from the end that is nearer to the constants (`oriented`): rows of a predictor are
+not the columns of its inverse. Variables that hang on one other are eliminated by messages, which
+is exact; a variable on a cycle is cut: its values are tried one after the other, the best first.
+Values of several free variables are max-marginals, and the best tuples have scores of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from cqa.errors import QueryError
+from cqa.models.search.projection import Projection, Way, Ways
+from cqa.models.search.settings import SearchSettings
+from cqa.query import Atom, Conjunction, Constant, Query, Term, Variable
+
+# FIT's program does not cut a variable that has more candidates than this.
+PAPER_CANDIDATES = 100
+# … and tries so many values of one at most, none but those of value 1.
+PAPER_VALUES = 10
+
+Pair = tuple[Variable, Variable]
+
+
+@dataclass
+class Net:
+    """What is left of a conjunction: sets of variables, links between them, a factor.
+
+    ``sets`` have a value for each entity, None for ones; ``links`` are read from the first of the
+    pair; ``ties`` are anti-joins over several variables. ``order`` is the order of reading.
+    """
+
+    order: tuple[Variable, ...]
+    sets: dict[Variable, Tensor | None]
+    links: dict[Pair, Ways]
+    ties: list[Query]
+    factor: Tensor
+
+    def near(self, variable: Variable) -> list[Pair]:
+        """The links of a variable."""
+        return [pair for pair in self.links if variable in pair]
+
+    def tied(self, variable: Variable) -> bool:
+        """Whether the variable stands in an anti-join with others."""
+        return any(variable in part.free for part in self.ties)
+
+    def copied(self) -> Net:
+        """The same, to be changed."""
+        return replace(self, sets=dict(self.sets), links=dict(self.links), ties=list(self.ties))
+
+
+class GraphSearch:
+    """The best assignments of grounded query graphs, by the settings of a search."""
+
+    def __init__(self, projection: Projection) -> None:
+        self.projection = projection
+        self.settings: SearchSettings = projection.settings
+        self._size = projection.rows.entity_count
+
+    def marginals(self, query: Query) -> Tensor:
+        """For each free variable the score of each entity: that of the best answer with it."""
+        top = self.settings.top
+        if len(query.disjuncts) > 1 and self.settings.t_conorm != "maximum":
+            top = None
+        return self._marginals(oriented(query), top)
+
+    def value(self, query: Query) -> Tensor:
+        """The score of a query without free variables, a tensor of no dimension."""
+        return self._value(oriented(query))
+
+    def _marginals(self, query: Query, top: int | None = None) -> Tensor:
+        free = query.free
+        parts = [torch.stack(self._solved(self.net(d, free), free, top)) for d in query.disjuncts]
+        return parts[0] if len(parts) == 1 else self.settings.any_of(parts)
+
+    def _value(self, query: Query) -> Tensor:
+        parts = [self._factor(self.net(disjunct, ())) for disjunct in query.disjuncts]
+        return parts[0] if len(parts) == 1 else self.settings.any_of(parts)
+
+    def tuples(self, query: Query, most: int) -> tuple[list[tuple[int, ...]], Tensor]:
+        """The best answers of several free variables, with their scores, the best first."""
+        query = oriented(query)
+        found: dict[tuple[int, ...], float] = {}
+        for disjunct in query.disjuncts:
+            net = self.net(disjunct, query.free)
+            for row, score in self._tuples(net, query.free, most):
+                found[row] = max(score, found.get(row, 0.0))
+        rows = list(found)
+        if len(query.disjuncts) > 1:
+            # A disjunct adds something to the best of another even where it is not among its best.
+            scores = torch.stack([self._value(fixed_query(query, row)) for row in rows])
+        else:
+            scores = torch.tensor([found[row] for row in rows])
+        best = scores.argsort(descending=True, stable=True)[:most]
+        return [rows[at] for at in best.tolist()], scores[best]
+
+    # --- reading a conjunction ------------------------------------------------------------------
+
+    def net(self, given: Conjunction, free: tuple[Variable, ...]) -> Net:
+        """The sets and links of an oriented conjunction.
+
+        Constants and anti-joins that share one variable are in the sets already.
+        """
+        order = reading_order(given, free)
+        net = Net(order, dict.fromkeys(order), {}, [], torch.ones(()))
+        late: list[tuple[Variable, Way, int | None]] = []
+        for atom in given.atoms:
+            way = Way(_number(atom.relation, "relation"), atom.positive)
+            head, tail = atom.head, atom.tail
+            if isinstance(head, Constant):
+                row = self.projection.between((way,), torch.tensor([_entity(head)]))[0]
+                if isinstance(tail, Constant):
+                    net.factor = self.settings.times(net.factor, row[_entity(tail)])
+                else:
+                    self._meet(net, tail, row)
+            elif isinstance(tail, Constant):
+                late.append((head, way, _entity(tail)))
+            elif head == tail:
+                late.append((head, way, None))
+            else:
+                net.links[head, tail] = (*net.links.get((head, tail), ()), way)
+        for part in given.without:
+            self._anti_join(net, part)
+        for variable, way, tail_entity in late:
+            self._limit(net, variable, (way,), tail_entity)
+        return net
+
+    def _anti_join(self, net: Net, part: Query) -> None:
+        if len(part.free) > 1:
+            net.ties.append(part)
+        elif part.free:
+            self._meet(net, part.free[0], self.settings.negated(self._marginals(part)[0]))
+        else:
+            net.factor = self.settings.times(net.factor, self.settings.negated(self._value(part)))
+
+    def _meet(self, net: Net, variable: Variable, values: Tensor) -> None:
+        own = net.sets[variable]
+        net.sets[variable] = values if own is None else self.settings.times(own, values)
+
+    def _limit(self, net: Net, variable: Variable, ways: Ways, tail: int | None) -> None:
+        """Multiply a set with what its entities' rows say of one tail, or of themselves (None)."""
+        own = self._set(net, variable)
+        heads = own.nonzero()[:, 0]
+        found = torch.zeros_like(own)
+        for chunk in torch.split(heads, 256):
+            rows = self.projection.between(ways, chunk)
+            ends = chunk if tail is None else torch.full_like(chunk, tail)
+            values = rows.gather(1, ends[:, None])[:, 0]
+            found[chunk] = self.settings.times(own[chunk], values)
+        net.sets[variable] = found
+
+    def _set(self, net: Net, variable: Variable) -> Tensor:
+        own = net.sets[variable]
+        return torch.ones(self._size) if own is None else own
+
+    # --- elimination ----------------------------------------------------------------------------
+
+    def _factor(self, net: Net) -> Tensor:
+        """The score of the best assignment of everything that is left."""
+        if not net.sets:
+            return net.factor
+        last = next(variable for variable in reversed(net.order) if variable in net.sets)
+        return self._solved(net, (last,), 1)[0].max()
+
+    def _solved(self, net: Net, free: tuple[Variable, ...], top: int | None) -> list[Tensor]:
+        """The max-marginals of some variables, [E] each; ``net`` is used up."""
+        self._eliminate(net, free, top if len(free) == 1 else None)
+        if self._core(net):
+            return self._cut(net, free, top)
+        if len(free) == 1:
+            return [self.settings.times(self._set(net, free[0]), net.factor)]
+        return [self._solved(net.copied(), (variable,), top)[0] for variable in free]
+
+    def _core(self, net: Net) -> list[Variable]:
+        """The variables that are on cycles or between them, or in ties; in the order of reading."""
+        pairs = {frozenset(pair) for pair in net.links}
+        while True:
+            ends = [variable for pair in pairs for variable in pair]
+            kept = {pair for pair in pairs if all(ends.count(v) > 1 for v in pair)}
+            if len(kept) == len(pairs):
+                break
+            pairs = kept
+        inside = {variable for pair in pairs for variable in pair}
+        return [v for v in net.order if v in net.sets and (v in inside or net.tied(v))]
+
+    def _eliminate(self, net: Net, free: tuple[Variable, ...], top: int | None) -> None:
+        """Send messages from all variables that hang on one other, or on none."""
+        while True:
+            hanging = [
+                (variable, net.near(variable))
+                for variable in net.sets
+                if variable not in free and not net.tied(variable)
+            ]
+            hanging = [(variable, near) for variable, near in hanging if len(near) < 2]
+            if not hanging:
+                return
+            # What is read towards its neighbour comes first: it narrows the neighbour's set.
+            variable, near = min(hanging, key=lambda one: bool(one[1]) and one[1][0][0] != one[0])
+            own = net.sets[variable]
+            if not near:
+                if own is not None:
+                    net.factor = self.settings.times(net.factor, own.max())
+            else:
+                self._message(net, variable, near[0], own, free, top)
+            del net.sets[variable]
+
+    def _message(
+        self,
+        net: Net,
+        variable: Variable,
+        pair: Pair,
+        own: Tensor | None,
+        free: tuple[Variable, ...],
+        top: int | None,
+    ) -> None:
+        ways = net.links.pop(pair)
+        other = pair[1] if pair[0] == variable else pair[0]
+        # Only for the last message may the search stop at the best scores.
+        last = top if free == (other,) and len(net.sets) == 2 and not net.ties else None
+        if pair[0] == variable:
+            given = self._set(net, variable)[None]
+            if net.sets[other] is not None:
+                last = None
+            self._meet(net, other, self.projection.onward(given, [ways], last)[0])
+        else:
+            state = self._set(net, other)
+            if other not in free:
+                state = self.projection.beamed(state)
+            net.sets[other] = self.projection.backward(state, ways, own, last)
+
+    # --- cut sets -------------------------------------------------------------------------------
+
+    def _cut(self, net: Net, free: tuple[Variable, ...], top: int | None) -> list[Tensor]:
+        """The max-marginals where there are cycles: the values of a variable one by one."""
+        core = self._core(net)
+        paper = self.settings.compat == "paper"
+        chosen = next((v for v in core if v not in free), core[0]) if paper else core[0]
+        own = self._set(net, chosen)
+        many = int((own > 0).sum()) > PAPER_CANDIDATES
+        if paper and many and chosen not in free and not net.tied(chosen):
+            return self._uncoupled(net, chosen, free, top)
+        found = [torch.zeros(self._size) for _ in free]
+        others = tuple(variable for variable in free if variable != chosen)
+        for value in self._values(own, free, chosen):
+            bound = float(own[value] * net.factor) if self._products else float(own[value])
+            if all(bound <= self._bar(scores, top) for scores in found):
+                break
+            part = self.fixed(net, chosen, value)
+            if others:
+                results = dict(zip(others, self._solved(part, others, top), strict=True))
+                best = max(float(scores.max()) for scores in results.values())
+            else:
+                results, best = {}, float(self._factor(part))
+            for scores, variable in zip(found, free, strict=True):
+                if variable == chosen:
+                    scores[value] = max(best, float(scores[value]))
+                else:
+                    torch.maximum(scores, results[variable], out=scores)
+        if paper and len(found) > 1:
+            # The program holds the maxima of all free variables in one buffer.
+            found[0] = torch.maximum(found[0], found[1])
+        return found
+
+    @property
+    def _products(self) -> bool:
+        return self.settings.t_norm == "product"
+
+    def _bar(self, scores: Tensor, top: int | None) -> float:
+        if top is None or top >= len(scores):
+            return float(scores.min())
+        return float(torch.topk(scores, top, sorted=False).values.min())
+
+    def _values(self, own: Tensor, free: tuple[Variable, ...], chosen: Variable) -> list[int]:
+        """The values of a cut variable that are tried, the best first."""
+        given = self.settings
+        count = int((own > 0).sum())
+        known = int((own >= 1).sum())
+        if given.compat == "paper" and chosen not in free:
+            count = min(PAPER_VALUES, known)
+        elif given.cut is not None and chosen not in free:
+            count = min(count, given.cut + (known if given.cut_known else 0))
+        if not count:
+            return []
+        order = own.argsort(descending=True, stable=True)[:count]
+        values: list[int] = order.tolist()
+        return values
+
+    def _uncoupled(
+        self, net: Net, chosen: Variable, free: tuple[Variable, ...], top: int | None
+    ) -> list[Tensor]:
+        """FIT's program: each neighbour gets the best of the variable by itself."""
+        net = net.copied()
+        for pair in net.near(chosen):
+            ways = net.links.pop(pair)
+            own = self._set(net, chosen)
+            if pair[0] == chosen:
+                reached = self.projection.onward(own[None], [ways])[0]
+                self._meet(net, pair[1], reached)
+            else:
+                other = self._set(net, pair[0])
+                net.sets[pair[0]] = self.projection.backward(other, ways, own)
+        del net.sets[chosen]
+        return self._solved(net, free, top)
+
+    def fixed(self, net: Net, variable: Variable, value: int) -> Net:
+        """The net with an entity for a variable."""
+        net = net.copied()
+        own = net.sets.pop(variable)
+        if own is not None:
+            net.factor = self.settings.times(net.factor, own[value])
+        for pair in net.near(variable):
+            ways = net.links.pop(pair)
+            if pair[0] == variable:
+                row = self.projection.between(ways, torch.tensor([value]))[0]
+                self._meet(net, pair[1], row)
+            else:
+                self._limit(net, pair[0], ways, value)
+        ties, net.ties = net.ties, []
+        for part in ties:
+            self._anti_join(net, _fixed(part, {variable: value}))
+        return net
+
+    def _tuples(
+        self, net: Net, free: tuple[Variable, ...], most: int
+    ) -> list[tuple[tuple[int, ...], float]]:
+        scores = self._solved(net.copied(), free[:1], most)[0]
+        if len(free) == 1:
+            values, ids = scores.topk(min(most, self._size))
+            pairs = zip(ids.tolist(), values.tolist(), strict=True)
+            return [((entity,), value) for entity, value in pairs if value > 0]
+        found: list[tuple[tuple[int, ...], float]] = []
+        order = scores.argsort(descending=True, stable=True)
+        for entity in order.tolist():
+            bound = float(scores[entity])
+            if bound <= 0 or (len(found) >= most and bound <= found[most - 1][1]):
+                break
+            part = self._tuples(self.fixed(net, free[0], entity), free[1:], most)
+            found += [((entity, *row), value) for row, value in part]
+            found.sort(key=lambda one: -one[1])
+            del found[most:]
+        return found
+
+
+# --- the order in which atoms are read ------------------------------------------------------------
+
+
+def reading_order(given: Conjunction, free: tuple[Variable, ...]) -> tuple[Variable, ...]:
+    """The variables of a conjunction in the order in which they are read.
+
+    Constants come before them; then, of the existential variables next to what was read, the
+    farthest from the free ones; free variables when there is no other, in their order; what no
+    constant leads to at last.
+    """
+    variables = tuple(dict.fromkeys((*given.variables, *free)))
+    near: dict[Variable, list[Variable]] = {variable: [] for variable in variables}
+    ready = {variable for part in given.without for variable in part.free}
+    for atom in given.atoms:
+        ends = atom.variables
+        if len(ends) == 2:
+            near[ends[0]].append(ends[1])
+            near[ends[1]].append(ends[0])
+        elif isinstance(atom.head, Constant) or isinstance(atom.tail, Constant):
+            ready.update(ends)
+    distance = _distances(near, free)
+    order: list[Variable] = []
+    while len(order) < len(variables):
+        left = [variable for variable in variables if variable not in order]
+        waiting = [variable for variable in left if variable in ready] or left
+        existential = [variable for variable in waiting if variable not in free]
+        if existential:
+            chosen = max(existential, key=distance.__getitem__)
+        else:
+            chosen = next(variable for variable in free if variable in waiting)
+        order.append(chosen)
+        ready.update(near[chosen])
+    return tuple(order)
+
+
+def oriented(query: Query) -> Query:
+    """The query with each atom turned so that its head is read before its tail.
+
+    A turned atom has the inverse relation, whose rows are not the columns of the other. A negated
+    part has an order of its own, in which the variables that it shares are free ones.
+    """
+    disjuncts = []
+    for given in query.disjuncts:
+        order = reading_order(given, query.free)
+        place: dict[Term, int] = {variable: at for at, variable in enumerate(order)}
+        atoms = tuple(_turned(atom, place) for atom in given.atoms)
+        disjuncts.append(Conjunction(atoms, tuple(map(oriented, given.without))))
+    return Query(query.free, tuple(disjuncts))
+
+
+def _turned(atom: Atom, place: Mapping[Term, int]) -> Atom:
+    if place.get(atom.head, -1) <= place.get(atom.tail, -1):
+        return atom
+    turned = _number(atom.relation, "relation") ^ 1
+    return Atom(turned, atom.tail, atom.head, atom.positive)
+
+
+def _distances(
+    near: Mapping[Variable, Sequence[Variable]], free: Iterable[Variable]
+) -> dict[Variable, int]:
+    """For each variable the sum of its distances to the free ones."""
+    found = dict.fromkeys(near, 0)
+    for start in free:
+        hops, border = {start: 0}, [start]
+        for at in border:
+            for other in near[at]:
+                if other not in hops:
+                    hops[other] = hops[at] + 1
+                    border.append(other)
+        for variable in found:
+            found[variable] += hops.get(variable, len(near))
+    return found
+
+
+# --- entities in place of variables ---------------------------------------------------------------
+
+
+def fixed_query(query: Query, row: Sequence[int]) -> Query:
+    """The query with an answer in place of its free variables; atoms stay turned as they are."""
+    return _fixed(query, dict(zip(query.free, row, strict=True)))
+
+
+def _fixed(query: Query, values: Mapping[Variable, int]) -> Query:
+    def term(given: Term) -> Term:
+        if isinstance(given, Variable) and given in values:
+            return Constant(values[given])
+        return given
+
+    return Query(
+        tuple(variable for variable in query.free if variable not in values),
+        tuple(
+            Conjunction(
+                tuple(Atom(a.relation, term(a.head), term(a.tail), a.positive) for a in d.atoms),
+                tuple(_fixed(part, values) for part in d.without),
+            )
+            for d in query.disjuncts
+        ),
+    )
+
+
+def _number(given: int | str, what: str) -> int:
+    if not isinstance(given, int):
+        raise QueryError(
+            f"the query is not grounded: a {what} is the name {given!r}; a number was expected"
+        )
+    return given
+
+
+def _entity(given: Constant) -> int:
+    return _number(given.entity, "constant")
