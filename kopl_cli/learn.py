@@ -85,10 +85,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
     """Train a new run, ask before and after, and print it; None where a signal stopped it."""
+    from kopl_base.settings import pairs_of
     from kopl_base.training.distributed import use_threads
     from parsers import learning, training
     from parsers.checkpoint import load_own, read_run
-    from parsers.settings import pairs_of
 
     begin = time.monotonic()
     if arguments.resume is not None:
@@ -126,10 +126,10 @@ def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Path:
     """Write the lesson of a new run, and say what it is; gives its folder."""
+    from kopl_base.settings import pairs_of
     from kopl_cli.train import free_folder
     from parsers import learning
     from parsers.checkpoint import read_run
-    from parsers.settings import pairs_of
 
     corrections = learning.taught(old)
     folder = free_folder(arguments.output or old.with_name(f"{old.name}-learned"))

@@ -78,11 +78,12 @@ def run(arguments: argparse.Namespace) -> int:
     moment = now()
     with torch_is_needed():
         from generation.recombination import recombined
+        from kopl_base.settings import pairs_of
         from kopl_base.training.distributed import use_threads
         from kopl_cli import training_questions
         from parsers import training
         from parsers.checkpoint import lasting, load_own, read_run
-        from parsers.settings import pairs_of, read_settings
+        from parsers.settings import read_settings
 
     begin = time.monotonic()
     if arguments.resume:

@@ -20,7 +20,7 @@ from kopl_base.stream import writing
 from kopl_base.training.checkpoint import CheckpointError, read_weights
 from parsers.models.base import Model, Unfitting, take_over
 from parsers.registry import model_class
-from parsers.settings import Settings, flat
+from parsers.settings import Settings
 
 FORMAT = 3
 SOURCES = "sources.json"
@@ -201,7 +201,7 @@ def check_start(settings: Settings, folder: Path) -> None:
     if settings.model != other.model:
         raise CheckpointError(f"{folder}: a {other.model} model, but this is a {settings.model}")
     for name in model_class(settings.model).shared:
-        here, there = (dict(flat(one.by_name()))[name] for one in (settings, other))
+        here, there = (dict(one.flat(one.by_name()))[name] for one in (settings, other))
         if here != there:
             raise CheckpointError(
                 f"{folder}: {name} is {here} here, but {there} there; start_from needs the same"

@@ -42,7 +42,7 @@ from parsers.evaluation import evaluate
 from parsers.models.base import Item, Model, NotFiniteError
 from parsers.plots import write_plots
 from parsers.registry import model_class
-from parsers.settings import Settings, flat
+from parsers.settings import Settings
 
 # What a training may be resumed with although it began with another one: how long it goes on,
 # where things are, what is told of it. That the knowledge base and the questions are the same is
@@ -55,7 +55,7 @@ MAY_CHANGE = frozenset(
 
 def kept(settings: Settings) -> dict[str, Any]:
     """The settings that a training must be resumed with, by name."""
-    every = flat(settings.by_name())
+    every = settings.flat(settings.by_name())
     return {name: value for name, value in every if name not in MAY_CHANGE}
 
 

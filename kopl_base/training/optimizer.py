@@ -194,9 +194,11 @@ class Optimizer:
         self.network = distributed.spread(learner.network)
         groups = list(_spared(learner.groups(), options))
         self._rates = [group["lr"] for group in groups]
-        kind = torch.optim.AdamW if self.options.optimizer == "adamw" else torch.optim.Adam
-        self.optimizer = kind(
-            groups, lr=self.options.learning_rate, weight_decay=self.options.weight_decay
+        kinds: dict[str, Callable[..., torch.optim.Optimizer]] = {
+            "adam": torch.optim.Adam, "adamw": torch.optim.AdamW, "adagrad": torch.optim.Adagrad,
+        }  # fmt: skip
+        self.optimizer = kinds[options.optimizer](
+            groups, lr=options.learning_rate, weight_decay=options.weight_decay
         )
         if self.options.compile:
             learner.compile()

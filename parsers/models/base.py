@@ -19,10 +19,11 @@ from torch import Tensor, nn
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl_base.errors import KoplError
+from kopl_base.settings import CheckedSettings
 from kopl_base.training.memory import Parts
 from kopl_base.training.optimizer import Batch, Scores
 from parsers.languages import OutputLanguage, Prediction, language_of, nothing
-from parsers.settings import CheckedSettings, Settings
+from parsers.settings import Settings
 from parsers.tokens import unreadable
 
 IGNORED = -100

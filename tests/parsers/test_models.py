@@ -23,8 +23,8 @@ every = pytest.mark.parametrize(("model", "language"), PAIRS)
 
 
 def test_every_model_and_language_is_tested() -> None:
-    own = registry.OWN
-    found = [(model, name) for model in own[registry.MODELS] for name in own[registry.LANGUAGES]]
+    models, languages = registry.MODELS.own, registry.LANGUAGES.own
+    found = [(model, name) for model in models for name in languages]
     assert found == PAIRS
 
 

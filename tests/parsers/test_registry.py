@@ -110,20 +110,19 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Entry points of a package of this test."""
     (tmp_path / "foreign_kopl.py").write_text(FOREIGN)
     monkeypatch.syspath_prepend(tmp_path)
+    group = registry.LANGUAGES.group
     points = [
-        EntryPoint("shouting", "foreign_kopl:Shouting", registry.LANGUAGES),
-        EntryPoint("kopl", "foreign_kopl:not_a_class", registry.LANGUAGES),
-        EntryPoint("number", "foreign_kopl:not_a_class", registry.LANGUAGES),
-        EntryPoint("broken", "no_such_module_here:Model", registry.LANGUAGES),
+        EntryPoint("shouting", "foreign_kopl:Shouting", group),
+        EntryPoint("kopl", "foreign_kopl:not_a_class", group),
+        EntryPoint("number", "foreign_kopl:not_a_class", group),
+        EntryPoint("broken", "no_such_module_here:Model", group),
     ]
     monkeypatch.setattr(
-        registry, "entry_points", lambda group: points if group == registry.LANGUAGES else []
+        "kopl_base.registry.entry_points", lambda group: points if "languages" in group else []
     )
-    registry._brought.cache_clear()
-    registry._loaded.cache_clear()
+    registry.LANGUAGES.forget()
     yield
-    registry._brought.cache_clear()
-    registry._loaded.cache_clear()
+    registry.LANGUAGES.forget()
 
 
 def test_a_language_of_another_package(

@@ -1,0 +1,91 @@
+"""The settings of a model of logical queries and of its training (`kopl_base.settings`).
+
+The model is one of `cqa.models.registry`; the part of its name are its own settings, as in
+``complex.rank``. A model's class says what its training differs in from the defaults here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+
+from cqa.models.registry import REASONERS, model_class
+from kopl_base.errors import SettingsError
+from kopl_base.settings import Bool, Count, Int, LoopSettings, PartedSettings, read_config
+from kopl_base.training import check_device
+
+
+@dataclass(frozen=True)
+class TrainingSettings(LoopSettings):
+    """How a model of logical queries is trained (`kopl_base.settings.LoopSettings`).
+
+    ``batch`` counts rows of links or queries. ``validation`` counts the links or queries that
+    choose the best epoch, drawn by the seed (0: all of them).
+    """
+
+    validation: Annotated[Int, Field(ge=0)] = 0
+
+
+@dataclass(frozen=True)
+class Settings(PartedSettings):
+    """What a model of logical queries is made with; saved beside its weights.
+
+    ``graph`` is a file or folder of a graph (`cqa.graphs.readers.read_graph`), ``kb`` a knowledge
+    base that becomes one; only one of them. ``threads`` bounds the threads that compute.
+    """
+
+    model: str = "complex"
+    graph: str = ""
+    kb: str = ""
+    seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] = 1
+    output: str = "runs/cqa"
+    device: str = "auto"
+    threads: Annotated[Count, Field(le=1024)] = 1
+    tensorboard: Bool = False
+    wandb: str = ""
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    # Those of the model, by its name.
+    others: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        REASONERS.checked(self.model)
+        check_device(self.device)
+        if self.graph and self.kb:
+            raise SettingsError("give either graph or kb: a knowledge base becomes a graph")
+        if not self.output.strip() or Path(self.output).name in ("", ".."):
+            raise SettingsError(
+                f"output must name a folder for the run, as in runs/mine, not {self.output!r}"
+            )
+
+    @classmethod
+    def of(cls, model: Any) -> Settings:
+        """The defaults for a model; raises SettingsError where there is none of the name."""
+        name = REASONERS.checked(model)
+        kind = model_class(name)
+        own = getattr(kind, "own_settings", None)
+        training = TrainingSettings(**getattr(kind, "training", {}))
+        return cls(model=name, training=training, others={} if own is None else {name: own()})
+
+    @classmethod
+    def parts(cls, model: object = None) -> dict[str, type[Any]]:
+        """The classes of the parts: the training, and the model's where it has some."""
+        found: dict[str, type[Any]] = {"training": TrainingSettings}
+        if isinstance(model, str):
+            own = getattr(model_class(model), "own_settings", None)
+            if own is not None:
+                found[model] = own
+        return found
+
+
+def read_settings(config: Path | None, pairs: Iterable[str] = ()) -> Settings:
+    """The settings of a YAML file with ``key=value`` pairs on top.
+
+    Raises SettingsError that names the file or the pair.
+    """
+    settings, _, _ = read_config(config, pairs, Settings.of, Settings.model)
+    return settings
