@@ -23,8 +23,7 @@ from torch import nn
 
 from cqa.graphs.graph import Graph
 from cqa.graphs.names import Names
-from cqa.models.registry import model_class
-from cqa.models.settings import Settings
+from cqa.models.settings import Settings, model_class
 from kopl_base.errors import SettingsError, WriteError
 from kopl_base.packages import needs
 from kopl_base.stream import writing

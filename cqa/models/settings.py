@@ -1,7 +1,10 @@
-"""The settings of a model of logical queries and of its training (`kopl_base.settings`).
+"""The models of logical queries by name, their settings and those of their training.
 
-The model is one of `cqa.models.registry`; the part of its name are its own settings, as in
-``complex.rank``. A model's class says what its training differs in from the defaults here.
+A model is a class with ``create(settings, graph)``, the model with new weights, and
+``load(folder, graph)``, that of a run. It may have ``own_settings``, a dataclass below
+`kopl_base.settings.CheckedSettings`: the part of its name, as in ``complex.rank``; and
+``training``, what its training differs in from the defaults of `TrainingSettings`. A package brings
+a model by an entry point of the group ``kopl.reasoners`` (`kopl_base.registry`).
 """
 
 from __future__ import annotations
@@ -14,10 +17,35 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from cqa.models.registry import REASONERS, model_class
 from kopl_base.errors import SettingsError
+from kopl_base.registry import Registry
 from kopl_base.settings import Bool, Count, Int, LoopSettings, PartedSettings, read_config
 from kopl_base.training import check_device
+
+
+def _unfit(found: object) -> str:
+    missing = [name for name in ("create", "load") if not callable(getattr(found, name, None))]
+    if not isinstance(found, type) or missing:
+        return f"is no class with {' and '.join(missing or ['create', 'load'])}"
+    return ""
+
+
+REASONERS = Registry(
+    "kopl.reasoners",
+    "model",
+    {
+        "complex": "cqa.models.links.bilinear:ComplEx",
+        "distmult": "cqa.models.links.bilinear:DistMult",
+        "transe": "cqa.models.links.distance:TransE",
+        "rotate": "cqa.models.links.distance:RotatE",
+    },
+    _unfit,
+)
+
+
+def model_class(name: str) -> type[Any]:
+    """The class of a model; raises SettingsError where there is none, or it cannot be imported."""
+    return REASONERS.loaded(name)
 
 
 @dataclass(frozen=True)
