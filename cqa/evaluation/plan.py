@@ -113,6 +113,16 @@ class QueryPlan:
         return sum(step.op == "project" for step in self.steps)
 
     @cached_property
+    def width(self) -> int:
+        """The most states that are held at a time."""
+        held = most = 0
+        for spent in self.spent:
+            held += 1
+            most = max(most, held)
+            held -= len(spent)
+        return most
+
+    @cached_property
     def negated(self) -> bool:
         """Whether some step takes a complement."""
         return any(step.op == "not" or step.taken for step in self.steps)

@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from cqa.evaluation.plan import QueryPlan
 from cqa.evaluation.reasoner import Scored
 from cqa.graphs.graph import Graph
-from cqa.models.plan import Union, grouped, logits, run
+from cqa.models.plan import Union, logits, run
+from cqa.models.reasoner import BatchReasoner, Block
 from cqa.models.stream import QueryBatch
 from cqa.query import Query
 from cqa.types.tree import Tree
 from kopl_base.training.optimizer import Scores
-
-# Scores that are held at a time, in numbers.
-BLOCK = 1 << 24
 
 
 class QueryModel(nn.Module):
@@ -88,36 +85,23 @@ class QueryModel(nn.Module):
         """Where the weights are."""
         return next(self.parameters()).device
 
-    def scored(self, queries: Sequence[Query | Tree]) -> Iterator[tuple[tuple[int, ...], Tensor]]:
+    def blocks_of(self, queries: Sequence[Query | Tree]) -> Iterator[Block]:
         """The scores (B, k, E) of queries by their types, with their places in the list.
 
         Raises QueryError for a query that the model cannot answer.
         """
-        for group in grouped(queries, self.form):
-            size = max(1, BLOCK // max(1, self.entity_count))
-            for begin in range(0, len(group.own), size):
-                anchors, relations = (
-                    torch.from_numpy(one[begin : begin + size]).to(self.device)
-                    for one in (group.anchors, group.relations)
-                )
-                with torch.inference_mode():
-                    found = [
-                        logits(self, state) for state in self.states(group.plan, anchors, relations)
-                    ]
-                yield group.own[begin : begin + size], torch.stack(found, 1)
+        return self._reasoner().blocks_of(queries)
 
-    def scores_of(self, queries: Sequence[Query | Tree]) -> list[Scored]:
+    def scores_of(self, queries: Sequence[Query | Tree]) -> Iterator[Scored]:
         """The scores of each query, as `cqa.evaluation.reasoner.Reasoner` has them."""
-        found: list[Any] = [None] * len(queries)
-        for places, scores in self.scored(queries):
-            array = scores.float().cpu().numpy()
-            for row, place in enumerate(places):
-                found[place] = Scored(np.ascontiguousarray(array[row]))
-        return found
+        return self._reasoner().scores_of(queries)
 
     def scores(self, query: Query | Tree) -> Scored:
         """The scores of one query."""
-        return self.scores_of([query])[0]
+        return self._reasoner().scores(query)
+
+    def _reasoner(self) -> BatchReasoner[Any]:
+        return BatchReasoner(self, self.entity_count, device=self.device)
 
     # --- learning -----------------------------------------------------------------------------
 

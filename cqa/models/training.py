@@ -155,7 +155,7 @@ def reciprocal_ranks(model: QueryModel, samples: Sequence[Sample]) -> list[float
     for begin in range(0, len(samples), CHUNK):
         part = samples[begin : begin + CHUNK]
         ranks = [0.0] * len(part)
-        for places, scores in model.scored([sample.query for sample in part]):
+        for places, scores in model.blocks_of([sample.query for sample in part]):
             if not bool(scores.isfinite().all()):
                 raise TrainingError("validation: the scores of a query are no numbers")
             for row, place in enumerate(places):
