@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from cqa.graphs.links import Links, places
+from cqa.models.links.predictor import LinkPredictor
 from kb.arrays import Ids
 from kopl_base.errors import KoplError
 
@@ -26,16 +27,6 @@ CACHE_BYTES = 256 << 20
 MOST_KEPT = 1024
 # So many rows are calibrated at once: they stay near the processor.
 AT_ONCE = 64
-
-
-class RowSource(Protocol):
-    """What rows are made of: logits of all tails for heads of one directed relation."""
-
-    entity_count: int
-    relation_count: int
-
-    def scores(self, relation: int, heads: Tensor) -> Tensor:
-        """The logits of all entities as tails, [B, E], for heads [B]; 2r + 1 is an inverse."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +97,7 @@ class Rows:
 
     def __init__(
         self,
-        predictor: RowSource,
+        predictor: LinkPredictor,
         calibration: Calibration,
         train: Links,
         observed: Links | None = None,

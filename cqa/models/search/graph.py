@@ -69,9 +69,14 @@ class GraphSearch:
             top = None
         return self._marginals(oriented(query), top)
 
-    def value(self, query: Query) -> Tensor:
-        """The score of a query without free variables, a tensor of no dimension."""
-        return self._value(oriented(query))
+    def value_of(self, query: Query, row: Sequence[int]) -> Tensor:
+        """The score of one answer, a tensor of no dimension; raises QueryError by its length."""
+        if len(row) != len(query.free):
+            raise QueryError(
+                f"the answer has {len(row)} entities; the query has {len(query.free)} free"
+                " variables"
+            )
+        return self._value(fixed_query(oriented(query), row))
 
     def _marginals(self, query: Query, top: int | None = None) -> Tensor:
         free = query.free
@@ -79,7 +84,7 @@ class GraphSearch:
         return parts[0] if len(parts) == 1 else self.settings.any_of(parts)
 
     def _value(self, query: Query) -> Tensor:
-        parts = [self._factor(self.net(disjunct, ())) for disjunct in query.disjuncts]
+        parts = [self.closed(disjunct) for disjunct in query.disjuncts]
         return parts[0] if len(parts) == 1 else self.settings.any_of(parts)
 
     def tuples(self, query: Query, most: int) -> tuple[list[tuple[int, ...]], Tensor]:
@@ -98,6 +103,20 @@ class GraphSearch:
             scores = torch.tensor([found[row] for row in rows])
         best = scores.argsort(descending=True, stable=True)[:most]
         return [rows[at] for at in best.tolist()], scores[best]
+
+    # What explains an answer; the conjunctions are oriented already.
+
+    def closed(self, given: Conjunction) -> Tensor:
+        """The score of a conjunction without free variables, a tensor of no dimension."""
+        return self._factor(self.net(given, ()))
+
+    def closed_over(self, given: Conjunction, variable: Variable) -> Tensor:
+        """For each entity the score of a conjunction with it in place of a variable, [E]."""
+        return self._solved(self.net(given, (variable,)), (variable,), None)[0]
+
+    def negated(self, part: Query) -> Tensor:
+        """The value of a negated part without free variables."""
+        return self.settings.negated(self._value(part))
 
     # --- reading a conjunction ------------------------------------------------------------------
 

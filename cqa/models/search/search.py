@@ -8,11 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from cqa.errors import QueryError
 from cqa.evaluation.reasoner import Scored
 from cqa.evaluation.tuple_metrics import TupleScores
 from cqa.models.links.rows import Rows
 from cqa.models.plan import grouped, run
 from cqa.models.search import published
+from cqa.models.search.explain import Explanation, explained
 from cqa.models.search.graph import GraphSearch
 from cqa.models.search.projection import Projection
 from cqa.models.search.settings import SearchSettings
@@ -54,6 +56,23 @@ class LinkSearch:
                 found[at] = Scored(row.numpy()[None])
         for at, query in enumerate(queries):
             yield found.pop(at) if isinstance(query, Tree) else self._graph(query)
+
+    def explain(self, query: Query | Tree, answer: Sequence[int] | int) -> Explanation:
+        """The best assignment that gives an answer, with what each of its links is worth.
+
+        Raises QueryError for an answer that is none of the graph's entities, or of another length.
+        """
+        row = (answer,) if isinstance(answer, int) else tuple(answer)
+        for entity in row:
+            if not 0 <= entity < self.rows.entity_count:
+                raise QueryError(f"there is no entity {entity} to explain")
+        graph = self.solver(query)[1]
+        given = from_tree(query) if isinstance(query, Tree) else query
+        if len(row) == 1 == len(given.free):
+            score = float(self.scores(query).scores[0, row[0]])
+        else:
+            score = float(graph.value_of(given, row))
+        return explained(graph, given, row, score)
 
     def solver(self, query: Query | Tree) -> tuple[Projection, GraphSearch]:
         """What searches for a query, with the settings of its type."""
