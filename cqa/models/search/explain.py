@@ -13,7 +13,7 @@ from cqa.query import Atom, Conjunction, Constant, Query, Term
 
 
 @dataclass(frozen=True)
-class Link:
+class LinkValue:
     """An atom with entities in place of its variables: what it is worth, and whether it is known.
 
     ``relation`` is forward (2r) wherever the query has it so; ``value`` is that of the negation
@@ -42,7 +42,7 @@ class Explanation:
     value: float
     disjunct: int
     bindings: dict[str, int]
-    links: tuple[Link, ...]
+    links: tuple[LinkValue, ...]
     without: tuple[float, ...]
 
     def table(self, graph: Graph) -> list[tuple[str, str, str, str, str]]:
@@ -123,14 +123,14 @@ def explained(
     return Explanation(tuple(answer), score, values[best], best, named, links, without)
 
 
-def _link(search: GraphSearch, given: Atom, now: Atom) -> Link:
+def _link(search: GraphSearch, given: Atom, now: Atom) -> LinkValue:
     """An atom as the query has it, worth what it is as it is read."""
     relation, head, tail = int(now.relation), _entity(now.head), _entity(now.tail)
     known = search.projection.rows.is_observed(relation, head, tail)
     value = float(search.closed(Conjunction((now,))))
     if relation != given.relation:
         relation, head, tail = relation ^ 1, tail, head
-    return Link(relation, head, tail, now.positive, value, known)
+    return LinkValue(relation, head, tail, now.positive, value, known)
 
 
 def _entity(term: Term) -> int:
