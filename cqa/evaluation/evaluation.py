@@ -7,28 +7,26 @@ others.
 
 from __future__ import annotations
 
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice, product
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from cqa.errors import FormulaError, QueryError
-from cqa.evaluation.metrics import (
-    Metrics,
-    Ranks,
-    check_ties,
-    one_variable,
-    one_variable_published,
-    ranked,
-)
-from cqa.evaluation.reasoner import Reasoner, Scored, as_scored, scores_of
-from cqa.evaluation.tuple_metrics import packed, several_variables, several_variables_published
+from cqa.evaluation.judging import Judge, Judged, Labels, Some, other_formula
+from cqa.evaluation.metrics import Metrics, check_ties
+from cqa.evaluation.reasoner import Reasoner
+from cqa.formats.samples import Piece
 from cqa.graphs.graph import Graph
-from cqa.hardness.hardness import Hardness
 from cqa.query import Query
+from cqa.sampling.makers import executor_of
 from cqa.sampling.sample import Sample
 from cqa.types import betae
 from cqa.types.efok_text import read_formula as read_graph
@@ -36,14 +34,11 @@ from cqa.types.normal import FORMS, binary, to_form
 from cqa.types.registry import betae_types, efo1_types, names_of_graph
 from cqa.types.shape import topology
 from cqa.types.tree import Tree, arrange, read_formula
-from kopl_base.errors import KoplError
+from kopl_base.processes import Alone, Executor
 
 Group: TypeAlias = tuple[tuple[str, int | str], ...]
 """What types are grouped by: names and values, such as anchors 2, depth 3."""
-Labels: TypeAlias = Callable[[Sequence[Sample]], Sequence[Sequence[str]]]
-"""For each of some queries what each of its hard answers reduces to, in their order."""
-
-# So many queries at a time are told what they reduce to.
+# So many queries are judged at a time.
 CHUNK = 512
 
 
@@ -51,17 +46,26 @@ CHUNK = 512
 class Part:
     """The figures of some answers of a type: of all, or of those that reduce to a simpler type.
 
-    ``metrics`` are means over queries, as fractions of 1.
+    ``metrics`` are means over queries, as fractions of 1; ``each`` has the number of each query,
+    NaN where it does not have the metric, and ``own`` which of the type's queries these are. Both
+    are empty where they were not kept.
     """
 
     queries: int
     answers: int
     metrics: Mapping[str, float]
+    each: Mapping[str, npt.NDArray[np.float64]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    own: npt.NDArray[np.int64] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
 class TypeResult:
-    """The figures of a query type; ``reduced`` has those of its hard answers by simpler type."""
+    """The figures of a query type; ``reduced`` has those of its hard answers by simpler type.
+
+    ``mark`` is the same for the same queries in the same order.
+    """
 
     type: str
     formula: str
@@ -69,6 +73,7 @@ class TypeResult:
     group: Group
     all: Part
     reduced: Mapping[str, Part] = field(default_factory=dict)
+    mark: int = 0
 
 
 @dataclass(frozen=True)
@@ -104,35 +109,6 @@ def mean(parts: Iterable[Mapping[str, float]]) -> Metrics:
     return {key: sum(values) / len(values) for key, values in sums.items()}
 
 
-@dataclass
-class _Sums:
-    """Metrics of queries, added up."""
-
-    queries: int = 0
-    answers: int = 0
-    sums: dict[str, float] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-
-    def add(self, metrics: Metrics, answers: int) -> None:
-        self.queries += 1
-        self.answers += answers
-        for key, value in metrics.items():
-            self.sums[key] = self.sums.get(key, 0.0) + value
-            self.counts[key] = self.counts.get(key, 0) + 1
-
-    def part(self) -> Part:
-        means = {key: self.sums[key] / self.counts[key] for key in self.sums}
-        return Part(self.queries, self.answers, means)
-
-
-@dataclass
-class _Type:
-    formula: str
-    query: Tree | Query
-    all: _Sums = field(default_factory=_Sums)
-    reduced: dict[str, _Sums] = field(default_factory=dict)
-
-
 def evaluate(
     reasoner: Reasoner,
     samples: Iterable[Sample],
@@ -151,89 +127,111 @@ def evaluate(
     the query, for what the reasoner cannot answer and for scores that are none.
     """
     check_ties(ties, compat)
-    found: dict[str, _Type] = {}
-    left_out = number = 0
+    judge = Judge(reasoner, entity_count, ties, compat, labels)
+    alone = Alone(partial(_judged, judge))
+    pieces: Iterable[Piece] = _chunks(samples)
+    return _gathered(alone, pieces, name or type(reasoner).__name__, ties, compat)
+
+
+def evaluate_by(
+    prepare: Callable[[Graph], Judge],
+    graph: Graph,
+    pieces: Iterable[Piece],
+    *,
+    name: str,
+    workers: int = 1,
+) -> Evaluation:
+    """The same by so many workers, each with a judge of its own; the figures are the same.
+
+    ``prepare`` makes the judge of the graph; where there are several workers it must be something
+    that can be pickled, and so must be the pieces: lists of queries, or what reads them
+    (`cqa.formats.samples.pieces`). Raises what `evaluate` does, and KoplError where a worker ends.
+    """
+    if workers < 1:
+        raise QueryError(f"a number of workers from 1 on was expected, not {workers}")
+    with executor_of(partial(_prepared, prepare), graph, workers) as executor:
+        ties, compat = executor.submit(None, 0)()
+        return _gathered(executor, pieces, name, ties, compat)
+
+
+def _prepared(prepare: Callable[[Graph], Judge], graph: Graph) -> Callable[..., Any]:
+    return partial(_judged, prepare(graph))
+
+
+def _judged(judge: Judge, piece: Piece | None, first: int) -> Any:
+    """What the judge says of a piece; of none how it judges, once it has been prepared."""
+    if piece is None:
+        check_ties(judge.ties, judge.compat)
+        return judge.ties, judge.compat
+    samples = piece if isinstance(piece, list) else piece.samples()
+    return judge.chunk(samples, first)
+
+
+def _chunks(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
     given = iter(samples)
     while chunk := list(islice(given, CHUNK)):
-        ranked_chunk: list[tuple[_Type, Sample, Ranks]] = []
-        scores = scores_of(reasoner, [sample.query for sample in chunk])
-        for sample in chunk:
-            number += 1
-            try:
-                kind = _type_of(found, sample)
-                _check_answers(sample, entity_count)
-                scored = as_scored(next(scores), sample.hard.shape[1], entity_count)
-                metrics, ranks = judge(scored, sample, ties, compat)
-            except KoplError as error:
-                raise QueryError(f"query {number} ({sample.type}): {error}") from error
-            left_out += compat == "paper" and not metrics and len(sample.hard) > 0
-            kind.all.add(metrics, len(sample.hard))
-            ranked_chunk.append((kind, sample, ranks))
-        next(scores, None)  # says so when there are more
-        if labels is not None:
-            for own, names in zip(ranked_chunk, labels(chunk), strict=True):
-                _add_reduced(*own, names)
+        yield chunk
+
+
+def _gathered(
+    executor: Executor[Any], pieces: Iterable[Piece], name: str, ties: str, compat: str | None
+) -> Evaluation:
+    """All pieces together, in their order, whoever judges them."""
+    found: dict[str, _Type] = {}
+    waiting: deque[Callable[[], list[Judged]]] = deque()
+    given, number = iter(pieces), 1
+    while True:
+        while len(waiting) < executor.ahead and (piece := next(given, None)) is not None:
+            waiting.append(executor.submit(piece, number))
+            number += len(piece)
+        if not waiting:
+            break
+        for part in waiting.popleft()():
+            own = found.setdefault(part.type, _Type(part.formula, part.query))
+            if own.formula != part.formula:
+                error = other_formula(part.formula, own.formula)
+                raise QueryError(f"query {part.first} ({part.type}): {error}")
+            own.parts.append(part)
     if not found:
         raise QueryError("there is no query to evaluate on")
     types = tuple(_result(kind, found[kind]) for kind in found)
-    return Evaluation(name or type(reasoner).__name__, ties, compat, types, left_out)
+    left_out = sum(part.left_out for kind in found.values() for part in kind.parts)
+    return Evaluation(name, ties, compat, types, left_out)
 
 
-def _type_of(found: dict[str, _Type], sample: Sample) -> _Type:
-    kind = found.setdefault(sample.type, _Type(sample.formula, sample.query))
-    if kind.formula != sample.formula:
-        raise QueryError(
-            f"the type is {sample.formula} here and {kind.formula} before; queries of one type are"
-            " averaged, so that they must be of one formula"
-        )
-    return kind
-
-
-def judge(
-    scored: Scored, sample: Sample, ties: str = "realistic", compat: str | None = None
-) -> tuple[Metrics, Ranks]:
-    """The metrics of one query, and the rank of each hard answer (joint, for several variables)."""
-    easy, hard, lost = sample.easy, sample.hard, sample.lost
-    if len(scored.scores) == 1:
-        sets = easy[:, 0], hard[:, 0], lost[:, 0]
-        if compat == "paper":
-            return one_variable_published(scored.scores[0], *sets[:2])
-        return one_variable(scored.scores[0], *sets, ties=ties)
-    if compat == "paper":
-        return several_variables_published(scored.scores, easy, hard)
-    return several_variables(scored.scores, easy, hard, lost, ties=ties, tuples=scored.tuples)
-
-
-def _check_answers(sample: Sample, entity_count: int) -> None:
-    """Raise QueryError unless the answers are of the graph, and each is listed once."""
-    for rows in (sample.easy, sample.hard, sample.lost):
-        if len(rows) and not 0 <= int(rows.min()) <= int(rows.max()) < entity_count:
-            wrong = int(rows.max()) if int(rows.max()) >= entity_count else int(rows.min())
-            raise QueryError(
-                f"the answer {wrong} is no entity of the graph, which has {entity_count}; is it"
-                " the graph that the queries are of?"
-            )
-    rows = np.concatenate([sample.easy, sample.hard])
-    keys, counts = np.unique(packed(rows, entity_count), return_counts=True)
-    if len(keys) < len(rows):
-        twice = rows[packed(rows, entity_count) == keys[counts > 1][0]][0]
-        shown = ", ".join(map(str, twice.tolist()))
-        raise QueryError(f"the answer {shown} is listed twice; an answer is easy or hard, once")
-
-
-def _add_reduced(kind: _Type, sample: Sample, ranks: Ranks, names: Sequence[str]) -> None:
-    if len(names) != len(sample.hard):
-        raise QueryError(f"{len(names)} reduced types for {len(sample.hard)} hard answers")
-    prefix = "joint_" if sample.hard.shape[1] > 1 else ""
-    for name in sorted(set(names)):
-        own = ranks[[given == name for given in names]]
-        kind.reduced.setdefault(name, _Sums()).add(ranked(own, prefix), len(own))
+@dataclass
+class _Type:
+    formula: str
+    query: Tree | Query
+    parts: list[Judged] = field(default_factory=list)
 
 
 def _result(type: str, kind: _Type) -> TypeResult:
     group, names = described(type, kind.formula, kind.query)
-    reduced = {name: kind.reduced[name].part() for name in sorted(kind.reduced)}
-    return TypeResult(type, kind.formula, names, group, kind.all.part(), reduced)
+    starts = np.cumsum([0, *(len(part.all.own) for part in kind.parts)]).tolist()
+    reduced = {}
+    for name in sorted({name for part in kind.parts for name in part.reduced}):
+        some = [
+            (start, part.reduced[name])
+            for start, part in zip(starts, kind.parts, strict=False)
+            if name in part.reduced
+        ]
+        reduced[name] = _part(some)
+    every = _part([(start, part.all) for start, part in zip(starts, kind.parts, strict=False)])
+    mark = zlib.crc32(np.concatenate([part.marks for part in kind.parts]).tobytes())
+    return TypeResult(type, kind.formula, names, group, every, reduced, mark)
+
+
+def _part(parts: Sequence[tuple[int, Some]]) -> Part:
+    """Some queries of several chunks together; each chunk's places begin at a number."""
+    own = np.concatenate([part.own + start for start, part in parts])
+    each = {}
+    for key in dict.fromkeys(key for _, part in parts for key in part.each):
+        each[key] = np.concatenate(
+            [part.each.get(key, np.full(len(part.own), np.nan)) for _, part in parts]
+        )
+    means = {key: float(np.nanmean(values)) for key, values in each.items()}
+    return Part(len(own), sum(part.answers for _, part in parts), means, each, own)
 
 
 def described(type: str, formula: str, query: Tree | Query) -> tuple[Group, tuple[str, ...]]:
@@ -270,27 +268,6 @@ def _original(type: str, tree: Tree) -> Tree:
             if any(to_form(row.tree, *way).formula == shown for way in ways):
                 return row.tree
     return binary(tree)
-
-
-def reductions(graph: Graph, split: str = "test", compat: str | None = None) -> Labels:
-    """What tells for queries of a graph's split what their hard answers reduce to, for `evaluate`.
-
-    The names are those of `cqa.hardness.hardness`; "no answer" is what the full graph does not
-    confirm, "skipped" every answer of a query that the published program skips.
-    """
-    told = Hardness(graph, split, compat)
-
-    def labels(samples: Sequence[Sample]) -> list[list[str]]:
-        found = told.label([one.query for one in samples], [one.hard for one in samples])
-        return [
-            [
-                kind.name if kind else "skipped" if at in found.skipped else "no answer"
-                for kind in found.of(at)
-            ]
-            for at in range(len(samples))
-        ]
-
-    return labels
 
 
 def limited(samples: Iterable[Sample], most: int) -> Iterator[Sample]:

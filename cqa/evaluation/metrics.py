@@ -12,6 +12,7 @@ Everything of one free variable is here; `cqa.evaluation.tuple_metrics` does sev
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -81,52 +82,139 @@ def ranked(found: Ranks, prefix: str = "") -> Metrics:
     return metrics
 
 
-def ra_oracle(scores: Scores, easy: Ids, hard: Ids, ties: str = "realistic") -> float:
-    """The share of the hard answers that a reader who knows their number finds at the top.
+class Tally:
+    """How the answers of several queries with one free variable stand among all entities.
 
-    The easy answers are dropped; of what is left, the best |hard| entities are looked at. Of those
-    that are tied for the last places, a share that fits is taken: of hard answers first
-    ("optimistic"), last ("pessimistic"), or by chance ("realistic").
+    ``answers`` are each query's easy, hard and lost ones, as `one_variable` has them. The scores of
+    each query are added in any order; metrics and ranks are those of all queries side by side.
     """
-    check_ties(ties)
-    there = np.ones(len(scores), np.bool_)
-    there[easy] = False
-    candidates = scores[there]
-    wanted = len(hard)
-    last = np.partition(candidates, len(candidates) - wanted)[len(candidates) - wanted]
-    own = scores[hard]
-    tied, tied_hard = int((candidates == last).sum()), int((own == last).sum())
-    places = wanted - int((candidates > last).sum())
-    taken = {
-        "optimistic": min(places, tied_hard),
-        "pessimistic": max(0, places - (tied - tied_hard)),
-        "realistic": places * tied_hard / tied,
-    }[ties]
-    return (int((own > last).sum()) + taken) / wanted
+
+    def __init__(self, answers: Sequence[tuple[Ids, Ids, Ids]], entity_count: int) -> None:
+        easy, hard, lost = ([one[at] for one in answers] for at in range(3))
+        kept = [e[~np.isin(e, gone)] if len(gone) else e for e, _, gone in answers]
+        self.entity_count = entity_count
+        self.hard, self.kept, self.lost = Ragged(hard), Ragged(kept), Ragged(lost)
+        # The scores of these; of what is no answer, how much is above and how much alike each hard
+        # answer; the best score of what is neither easy nor hard, and how much that is.
+        self.hard_scores = np.full(len(self.hard.flat), np.nan)
+        self.kept_scores = np.full(len(self.kept.flat), np.nan)
+        self.above = np.zeros(len(self.hard.flat), np.int64)
+        self.alike = np.zeros(len(self.hard.flat), np.int64)
+        self.best = np.full(len(answers), -np.inf)
+        self.outside = entity_count - np.array([len(e) for e in easy], np.int64) - self.hard.sizes
+
+    def add(self, at: int, scores: Scores) -> None:
+        """Add the scores of the query at this place, a number for each entity."""
+        hard, kept = self.hard.part(at), self.kept.part(at)
+        own = scores[self.hard.flat[hard]]
+        self.hard_scores[hard] = own
+        self.kept_scores[kept] = scores[self.kept.flat[kept]]
+        # Sorted with what is left out at the very end, where it is above nothing.
+        field = scores.copy()
+        field[self.hard.flat[hard]] = field[self.kept.flat[kept]] = -np.inf
+        lost = self.lost.flat[self.lost.part(at)]
+        if len(lost):
+            without = field.copy()
+            without[lost] = -np.inf
+            self.best[at] = without.max(initial=-np.inf)
+        field.sort()
+        if not len(lost):
+            self.best[at] = field[-1]
+        below = field.searchsorted(own, "left")
+        not_above = field.searchsorted(own, "right")
+        self.above[hard] = len(field) - not_above
+        self.alike[hard] = not_above - below
+        if below.min(initial=1) == 0:
+            left_out = hard.stop - hard.start + kept.stop - kept.start
+            self.alike[hard] -= np.where(np.isneginf(own), left_out, 0)
+
+    def ranks(self, ties: str = "realistic") -> Ranks:
+        """The rank of each hard answer, query by query."""
+        found: Ranks = 1.0 + self.above + SHARE[ties] * self.alike
+        return found
+
+    def metrics(self, ties: str = "realistic") -> dict[str, npt.NDArray[np.float64]]:
+        """Each metric of each query; NaN where a query does not have it."""
+        found = self.ranks(ties)
+        metrics = {"mrr": self.hard.means(1.0 / found)}
+        for bound in HITS:
+            metrics[f"hit@{bound}"] = self.hard.means(found <= bound)
+        metrics["ra_oracle"] = self.hard.means(self._taken(ties))
+        best = self.best[self.kept.owner]
+        first = self.kept_scores >= best if ties == "optimistic" else self.kept_scores > best
+        metrics["entailment"] = self.kept.means(first | (self.outside[self.kept.owner] == 0))
+        return metrics
+
+    def _taken(self, ties: str) -> npt.NDArray[np.float64]:
+        """The share of each hard answer that is among the best |hard| entities that are not easy.
+
+        Those tied for the last places share what is left of them.
+        """
+        order = np.lexsort((-self.hard_scores, self.hard.owner))
+        owner, scores = self.hard.owner[order], self.hard_scores[order]
+        # Runs of hard answers of one query that score alike: where each begins, how long it is.
+        starts = np.ones(len(order), np.bool_)
+        starts[1:] = (owner[1:] != owner[:-1]) | (scores[1:] != scores[:-1])
+        begin = np.flatnonzero(starts)
+        run = np.cumsum(starts) - 1
+        tied_hard = np.diff(np.append(begin, len(order)))[run]
+        above = self.above[order] + begin[run] - self.hard.starts[owner]
+        tied = self.alike[order] + tied_hard
+        places = np.clip(self.hard.sizes[owner] - above, 0, None)
+        if ties == "optimistic":
+            share = np.minimum(places, tied_hard) / tied_hard
+        elif ties == "pessimistic":
+            share = np.clip(places - (tied - tied_hard), 0, tied_hard) / tied_hard
+        else:
+            share = np.minimum(places, tied) / tied
+        found = np.empty(len(order))
+        found[order] = share
+        return found
+
+
+class Ragged:
+    """Arrays of several lengths behind each other: ``owner`` has for each item whose it is."""
+
+    def __init__(self, parts: Sequence[Ids]) -> None:
+        self.flat: Ids = np.concatenate([np.empty(0, np.int32), *parts])
+        self.sizes = np.array([len(part) for part in parts], np.int64)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.owner = np.repeat(np.arange(len(parts)), self.sizes)
+        self._ends = self.starts + self.sizes
+
+    def part(self, at: int) -> slice:
+        """Where the items of an array are."""
+        return slice(int(self.starts[at]), int(self._ends[at]))
+
+    def means(self, values: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+        """The mean of each array's values; NaN of an empty one."""
+        sums = np.bincount(self.owner, values, len(self.sizes))
+        found = np.full(len(self.sizes), np.nan)
+        np.divide(sums, self.sizes, out=found, where=self.sizes > 0)
+        return found
 
 
 def one_variable(
     scores: Scores, easy: Ids, hard: Ids, lost: Ids, *, ties: str = "realistic"
 ) -> tuple[Metrics, Ranks]:
-    """The metrics of a query with one free variable, and the rank of each hard answer.
+    """The metrics of one query with one free variable, and the rank of each hard answer.
 
     ``easy``, ``hard`` and ``lost`` are sets of entities: the answers on the observed graph, those
     that only the full graph has, and those of ``easy`` that the full graph takes back, which a hard
     answer is ranked among as they are no answers. Keys: mrr, hit@1, hit@3, hit@10, ra_oracle where
     there is a hard answer; entailment where an easy answer is not lost: the share of these that
     stand before everything that is neither easy nor hard.
+
+    RA-Oracle is the share of the hard answers that a reader who knows their number finds at the
+    top: the easy answers are dropped; of what is left, the best |hard| entities are looked at. Of
+    those that are tied for the last places, a share that fits is taken: of hard answers first
+    ("optimistic"), last ("pessimistic"), or by chance ("realistic").
     """
-    kept = easy[~np.isin(easy, lost)] if len(lost) else easy
-    field = Field(scores, np.concatenate([kept, hard]))
-    metrics: Metrics = {}
-    found = field.ranks(hard, ties)
-    if len(hard):
-        metrics = ranked(found)
-        metrics["ra_oracle"] = ra_oracle(scores, kept, hard, ties)
-    if len(kept):
-        outside = Field(scores, np.concatenate([easy, hard])) if len(lost) else field
-        metrics["entailment"] = float(np.mean(outside.ranks(kept, ties) <= 1))
-    return metrics, found
+    check_ties(ties)
+    tally = Tally([(easy, hard, lost)], len(scores))
+    tally.add(0, scores if scores.dtype.kind == "f" else scores.astype(np.float64))
+    metrics = {key: float(values[0]) for key, values in tally.metrics(ties).items()}
+    return {key: value for key, value in metrics.items() if value == value}, tally.ranks(ties)
 
 
 def one_variable_published(scores: Scores, easy: Ids, hard: Ids) -> tuple[Metrics, Ranks]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -117,12 +119,34 @@ def write_lines(path: Path, samples: Iterable[Sample]) -> None:
 
 def read_lines(path: Path) -> Iterator[Sample]:
     """The queries of a file of JSON lines; raises ReadError with file and line."""
-    with TextReader(path) as reader:
-        for number, line in enumerate(reader.lines(), 1):
-            if not line.strip():
-                continue
+    for piece in pieces(path, 1):
+        yield from piece.samples()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Some lines of a file with their numbers: queries that are read where they are needed."""
+
+    source: str
+    lines: list[tuple[int, str]]
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def samples(self) -> list[Sample]:
+        """The queries; raises ReadError with file and line."""
+        found = []
+        for number, line in self.lines:
             try:
-                sample = from_line(line)
+                found.append(from_line(line))
             except QueryError as error:
-                raise ReadError(str(error), place=f"line {number}", source=reader.source) from None
-            yield sample
+                raise ReadError(str(error), place=f"line {number}", source=self.source) from None
+        return found
+
+
+def pieces(path: Path, size: int) -> Iterator[Lines]:
+    """The lines of a file that hold queries, so many at a time."""
+    with TextReader(path) as reader:
+        lines = ((number, line) for number, line in enumerate(reader.lines(), 1) if line.strip())
+        while some := list(islice(lines, size)):
+            yield Lines(reader.source, some)

@@ -11,7 +11,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
+from typing import TypeAlias
 
 from cqa.errors import QueryError
 from cqa.formats import betae as formats_betae
@@ -28,6 +30,9 @@ from cqa.types.tree import Tree
 from cqa.vocabularies import INPUT_FORMATS, SAMPLE_FORMATS
 from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_base.parquet import arrow_packages
+
+Piece: TypeAlias = list[Sample] | formats_json.Lines
+"""Some queries, or what reads them."""
 
 SPLITS = ("train", "valid", "test")
 PICKLES = (".pkl", ".pickle")
@@ -134,6 +139,26 @@ def read_samples(
         what = "a folder" if is_folder(path, format) else "a file"
         raise ReadError(f"{what} was expected for the format {format}", source=str(path))
     return READERS[format](path, split, graph)
+
+
+def pieces(
+    path: Path | str,
+    size: int,
+    format: str | None = None,
+    split: str = "test",
+    graph: Graph | None = None,
+) -> Iterator[Piece]:
+    """The queries that `read_samples` reads, so many at a time.
+
+    Those of JSON lines are read by whoever takes a piece, which may be in another process.
+    """
+    path = Path(path)
+    if path.is_file() and (format or format_of(path, split)) == "jsonl":
+        yield from formats_json.pieces(path, size)
+        return
+    samples = read_samples(path, format, split, graph)
+    while some := list(islice(samples, size)):
+        yield some
 
 
 def format_of(path: Path | str, split: str = "test") -> str:

@@ -90,6 +90,9 @@ class Sample:
 
 def sorted_rows(rows: Ids) -> Ids:
     """The rows of an (n, k) array in order, each once."""
+    if rows.shape[1] == 1:
+        column = rows[:, 0]
+        return rows if (column[1:] > column[:-1]).all() else np.unique(column)[:, None]
     found: Ids = np.unique(rows, axis=0) if len(rows) else rows
     return found
 

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import importlib
-import json
-import os
 import sys
-import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from functools import partial
+from itertools import islice
+from typing import TYPE_CHECKING, TextIO
 
 from cqa.vocabularies import INPUT_FORMATS, PUBLISHED_RESULTS, ROWS, TABLE_FORMATS, TIES
 from kopl_base.errors import KoplError
-from kopl_cli.common import positive
+from kopl_cli.common import positive, workers
 from kopl_cli.cqa.answer import add_graph, add_samples, open_graph
+from kopl_cli.cqa.reasoners import judge_of
 
 if TYPE_CHECKING:
     from cqa.evaluation.evaluation import Evaluation
-    from cqa.evaluation.reasoner import Reasoner
+    from cqa.formats.samples import Piece
     from cqa.graphs.graph import Graph
-    from cqa.sampling.sample import Sample
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +58,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--most", type=positive, metavar="N", help="evaluate on the first N queries of each type"
     )
+    parser.add_argument(
+        "--workers",
+        type=workers,
+        default=1,
+        metavar="W",
+        help="processes that ask and rank, each with a reasoner of its own (default: 1); the"
+        " figures are the same for any number",
+    )
     table = parser.add_argument_group("the report")
     table.add_argument(
         "--by",
@@ -90,13 +96,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     table.add_argument(
         "--format", choices=(*TABLE_FORMATS, "json"), default="text", help="default: text"
     )
+    table.add_argument(
+        "--no-queries",
+        dest="queries",
+        action="store_false",
+        help="with --format json: leave out the metrics of single queries, which kopl cqa compare"
+        " needs",
+    )
     table.add_argument("-o", "--output", metavar="FILE", help="write the report to this file")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
-    from cqa.evaluation.evaluation import evaluate, reductions
-    from cqa.evaluation.files import read_evaluation, to_json
+    from cqa.evaluation.evaluation import evaluate_by
+    from cqa.evaluation.files import read_evaluation, to_text
     from cqa.evaluation.tables import check_table, tabulate, write
     from kopl_cli.common import show_warnings
 
@@ -106,23 +119,27 @@ def run(arguments: argparse.Namespace) -> int:
     check_table(arguments.by, arguments.metric, arguments.published)
     others = [read_evaluation(path) for path in arguments.compare]
     graph = open_graph(arguments)
-    reasoner = find_reasoner(arguments.reasoner, graph, arguments.split, arguments.seed)
-    labels = None
-    if arguments.by == "hardness":
-        labels = reductions(graph, arguments.split, arguments.compat)
+    judge = partial(
+        judge_of,
+        arguments.reasoner,
+        split=arguments.split,
+        seed=arguments.seed,
+        ties=arguments.ties,
+        compat=arguments.compat,
+        hardness=arguments.by == "hardness",
+        workers=arguments.workers,
+    )
     # Opened before the long work, which then is not lost to a place that cannot be written.
-    with _target(arguments.output) as file, _telling(arguments.reasoner):
-        found = evaluate(
-            reasoner,
-            _opened(arguments, graph),
-            graph.entity_count,
+    with _target(arguments.output) as file:
+        found = evaluate_by(
+            judge,
+            graph,
+            _pieces(arguments, graph),
             name=arguments.reasoner,
-            ties=arguments.ties,
-            compat=arguments.compat,
-            labels=labels,
+            workers=arguments.workers,
         )
         if arguments.format == "json":
-            file.write(json.dumps(to_json(found), indent=1, ensure_ascii=False) + "\n")
+            file.write(to_text(found, arguments.queries))
         else:
             _warn(found, others)
             runs, shown = [found, *others], arguments.metric
@@ -137,41 +154,27 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-@contextmanager
-def _telling(reasoner: str) -> Iterator[None]:
-    """Tell of what somebody's own reasoner raises by its place; the others are not to raise."""
-    try:
-        yield
-    except KoplError:
-        raise
-    except Exception as error:
-        if ":" not in reasoner:
-            raise
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        raise KoplError(
-            f"--reasoner {reasoner}: {type(error).__name__}: {error} ({last.name} in"
-            f" {last.filename}, line {last.lineno})"
-        ) from error
-
-
-def _opened(arguments: argparse.Namespace, graph: Graph) -> Iterator[Sample]:
-    """The queries of the arguments' file, at most so many of each type."""
-    from cqa.evaluation.evaluation import limited
-    from cqa.formats.samples import format_of, read_samples
+def _pieces(arguments: argparse.Namespace, graph: Graph) -> Iterator[Piece]:
+    """The queries of the arguments' file, some at a time, at most so many of each type."""
+    from cqa.evaluation.evaluation import CHUNK, limited
+    from cqa.formats.samples import format_of, pieces, read_samples
     from kopl_base.progress import Progress
 
-    samples = read_samples(arguments.file, arguments.input_format, arguments.split, graph)
+    given = arguments.file, arguments.input_format, arguments.split, graph
+    # The other formats show how far their files are read while they are evaluated.
+    betae = (arguments.input_format or format_of(arguments.file, arguments.split)) == "betae"
+    if arguments.most is None and not betae:
+        yield from pieces(arguments.file, CHUNK, *given[1:])
+        return
+    samples = read_samples(*given)
     if arguments.most is not None:
         samples = limited(samples, arguments.most)
-    # The other formats show how far their files are read while they are evaluated.
-    if (arguments.input_format or format_of(arguments.file, arguments.split)) != "betae":
-        yield from samples
-        return
-    held = list(samples)
-    with Progress("evaluating", len(held)) as bar:
-        for sample in held:
-            yield sample
-            bar.advance(1)
+    held = list(samples) if betae else None
+    with Progress("evaluating", len(held or ()), shown=None if betae else False) as bar:
+        rest = iter(samples if held is None else held)
+        while some := list(islice(rest, CHUNK)):
+            yield some
+            bar.advance(len(some))
 
 
 @contextmanager
@@ -199,31 +202,3 @@ def _warn(found: Evaluation, others: list[Evaluation]) -> None:
                     f"kopl: {other.reasoner} was evaluated with {what} {theirs}, not {mine}",
                     file=sys.stderr,
                 )
-
-
-def find_reasoner(name: str, graph: Graph, split: str, seed: int = 0) -> Reasoner:
-    """The reasoner of a name, or of ``module:object``, the module being looked for here, too.
-
-    Raises KoplError for a name, a module or an object that there is not, and for a module that
-    fails.
-    """
-    from cqa.evaluation.reasoner import as_reasoner, named
-
-    module, colon, path = name.partition(":")
-    if not colon:
-        return named(name, graph, split, seed)
-    sys.path.insert(0, os.getcwd())
-    try:
-        found: Any = importlib.import_module(module)
-    except Exception as error:  # whatever somebody's module does when it is imported
-        raise KoplError(
-            f"--reasoner: the module {module!r} cannot be imported"
-            f" ({type(error).__name__}: {error})"
-        ) from error
-    finally:
-        sys.path.remove(os.getcwd())
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise KoplError(f"--reasoner: there is no {path!r} in the module {module!r}")
-        found = getattr(found, part)
-    return as_reasoner(found, graph, split)

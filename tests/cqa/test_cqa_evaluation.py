@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from cqa.errors import QueryError
-from cqa.evaluation.evaluation import Evaluation, described, evaluate, limited, mean, reductions
+from cqa.evaluation.evaluation import Evaluation, described, evaluate, limited, mean
 from cqa.evaluation.files import from_json, read_evaluation, to_json, write_evaluation
+from cqa.evaluation.judging import Reductions
 from cqa.evaluation.reasoner import RandomReasoner, exact, observed
 from cqa.graphs.graph import Graph
 from cqa.query import Query
@@ -109,7 +110,7 @@ def test_published_metrics_leave_queries_out(graph: Graph, graphs: list[Sample])
 
 
 def test_what_hard_answers_reduce_to(graph: Graph, trees: list[Sample]) -> None:
-    labels = reductions(graph)
+    labels = Reductions(graph)
     found = evaluate(RandomReasoner(40), trees, 40, labels=labels)
     for result in found.types:
         assert sum(part.answers for part in result.reduced.values()) == result.all.answers
@@ -219,7 +220,7 @@ def test_only_the_first_queries_of_each_type() -> None:
 
 
 def test_a_saved_run_is_read_back(graph: Graph, trees: list[Sample], tmp_path: Path) -> None:
-    found = evaluate(RandomReasoner(40), trees, 40, labels=reductions(graph), ties="pessimistic")
+    found = evaluate(RandomReasoner(40), trees, 40, labels=Reductions(graph), ties="pessimistic")
     write_evaluation(tmp_path / "run.json", found)
     assert read_evaluation(tmp_path / "run.json") == found
     assert json.loads((tmp_path / "run.json").read_text())["metrics"] == found.metrics
@@ -235,7 +236,7 @@ def _changed(**changes: object) -> Any:
     [
         ([], "no report of an evaluation"),
         ({}, "KeyError: 'version'"),
-        (_changed(version=2), "a report of version 2; 1 is known"),
+        (_changed(version=3), "a report of version 3; 1 and 2 are known"),
         (_changed(ties="best"), "there are no 'best' ties"),
         (_changed(types=[{}]), "KeyError"),
         (_changed(types=3), "TypeError"),

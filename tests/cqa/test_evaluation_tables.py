@@ -12,8 +12,8 @@ import pytest
 from cqa.errors import QueryError
 from cqa.evaluation.evaluation import (
     evaluate,
-    reductions,
 )
+from cqa.evaluation.judging import Reductions
 from cqa.evaluation.published import PUBLISHED
 from cqa.evaluation.reasoner import RandomReasoner, exact
 from cqa.evaluation.tables import METRICS, Table, tabulate, title, write
@@ -96,7 +96,7 @@ def test_several_runs_stand_side_by_side(graph: Graph, trees: list[Sample]) -> N
 
 
 def test_the_table_by_hardness(graph: Graph, trees: list[Sample]) -> None:
-    found = evaluate(RandomReasoner(40), trees, 40, labels=reductions(graph))
+    found = evaluate(RandomReasoner(40), trees, 40, labels=Reductions(graph))
     table = tabulate([found], "hardness")
     row = cells(table, **{"type": "2p", "reduces to": "1p"})
     part = next(r.reduced["1p"] for r in found.types if r.type == "2p")

@@ -20,7 +20,6 @@ from cqa.evaluation.metrics import (
     one_variable,
     one_variable_published,
     positions,
-    ra_oracle,
     ranks,
 )
 from cqa.evaluation.tuple_metrics import (
@@ -112,7 +111,8 @@ def test_ra_oracle_shares_the_last_places_among_the_tied(ties: str, share: float
     # Easy 0 is dropped; 1 has the first of three places, and 2, 3, 4 tie for two, of which 2 and 3
     # are hard: by chance two thirds of these two places are theirs.
     scores = np.array([9.0, 5.0, 2.0, 2.0, 2.0, 1.0])
-    assert ra_oracle(scores, ids(0), ids(1, 2, 3), ties) == pytest.approx(share)
+    metrics, _ = one_variable(scores, ids(0), ids(1, 2, 3), NONE, ties=ties)
+    assert metrics["ra_oracle"] == pytest.approx(share)
 
 
 @pytest.mark.parametrize(("ties", "compat"), [("best", None), ("realistic", "papers")])
@@ -164,7 +164,7 @@ def test_ra_oracle_is_that_of_naive_sorting(world: tuple[Any, Any, Any], ties: s
         top = sorted(order, key=lambda e: -scores[e])[: len(wanted)]
         return len(wanted & set(top)) / len(wanted)
 
-    found = ra_oracle(scores, easy, hard, ties)
+    found = one_variable(scores, easy, hard, NONE, ties=ties)[0]["ra_oracle"]
     if ties == "realistic":
         # By chance: the mean over all orders, of few entities.
         assume(len(candidates) <= 6)
