@@ -93,10 +93,11 @@ class LoopSettings(CheckedSettings):
     any case. ``checkpoint``: after so many minutes the training is saved, to go on from in the
     middle of an epoch (0: only after epochs). ``warm_up`` is a number of steps, or below 1 a share
     of all. ``schedule``: after the warm-up the learning rate falls linearly to ``floor`` of it
-    (linear), falls from the first step on (slope), stays (constant), or falls to a tenth after each
-    of the epochs that ``drops`` names, as in 5,50 (steps). ``decay`` says what weight decay falls
-    on: all parameters, or only matrices, which spares biases and norms. ``precision``: tf32 and
-    bfloat16 are quicker on devices that have them.
+    (linear), falls from the first step on (slope), stays (constant), falls to a tenth after each of
+    the epochs that ``drops`` names, as in 5,50 (steps), or falls to a fifth after half of the
+    training and again after three quarters, where the optimizer begins anew (fifths). ``decay``
+    says what weight decay falls on: all parameters, or only matrices, which spares biases and
+    norms. ``precision``: tf32 and bfloat16 are quicker on devices that have them.
     """
 
     batch: Count = 64
@@ -110,7 +111,7 @@ class LoopSettings(CheckedSettings):
     decay: Literal["all", "matrices"] = "all"
     gradient_norm: NotNegative = 1.0
     warm_up: NotNegative = 100.0
-    schedule: Literal["linear", "slope", "constant", "steps"] = "slope"
+    schedule: Literal["linear", "slope", "constant", "steps", "fifths"] = "slope"
     drops: str = ""
     floor: NotNegative = 0.02
     precision: Literal["float32", "tf32", "bfloat16"] = "float32"

@@ -6,8 +6,10 @@ needs nothing: `QueryModel` walks the plans, and has the loss that most publishe
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,12 +17,16 @@ from torch import Tensor, nn
 from cqa.evaluation.plan import QueryPlan
 from cqa.evaluation.reasoner import Scored
 from cqa.graphs.graph import Graph
+from cqa.models.checkpoint import check_graph, fill
 from cqa.models.plan import Union, logits, run
 from cqa.models.reasoner import BatchReasoner, Block
-from cqa.models.stream import QueryBatch
+from cqa.models.settings import Settings
+from cqa.models.stream import QueryBatch, QuerySettings
 from cqa.query import Query
 from cqa.types.tree import Tree
 from kopl_base.training.optimizer import Scores
+
+AnyModel = TypeVar("AnyModel", bound="QueryModel")
 
 
 class QueryModel(nn.Module):
@@ -29,7 +35,9 @@ class QueryModel(nn.Module):
     A model below it has the operators and declares what tables of models show: its ``paper``, the
     form that trees are put in, what it does with negation, unions, cycles and several free
     variables, whether it is exact, and what a step costs. ``dense`` says whether its loss needs all
-    answers of a query.
+    answers of a query; ``own_settings``, ``query_settings`` and ``defaults`` are what
+    `cqa.models.settings` asks for. A model is made
+    of its own settings and a graph.
     """
 
     paper: ClassVar[str] = ""
@@ -44,9 +52,46 @@ class QueryModel(nn.Module):
     cost: ClassVar[str] = ""
     dense: ClassVar[bool] = False
 
+    own_settings: ClassVar[type[Any] | None] = None
+    query_settings: ClassVar[type[Any]] = QuerySettings
+    # BetaE's training, which most models share: 450,000 times three steps of 512 queries each.
+    defaults: ClassVar[Mapping[str, Any]] = MappingProxyType(
+        {
+            "training.batch": 512,
+            "training.epochs": 45,
+            "training.optimizer": "adam",
+            "training.learning_rate": 1e-4,
+            "training.weight_decay": 0.0,
+            "training.gradient_norm": 0.0,
+            "training.warm_up": 0.0,
+            "training.schedule": "fifths",
+            "queries.steps": 30_000,
+        }
+    )
+
     def __init__(self, graph: Graph) -> None:
         super().__init__()
         self.entity_count, self.relation_count = graph.entity_count, 2 * graph.relation_count
+
+    @classmethod
+    def create(cls: type[AnyModel], settings: Settings, graph: Graph) -> AnyModel:
+        """The model with new weights; they depend on torch's generator."""
+        return cls(settings.own, graph)  # type: ignore[call-arg]
+
+    @classmethod
+    def load(cls: type[AnyModel], folder: Path, graph: Graph) -> AnyModel:
+        """The model of a run with its best weights.
+
+        Raises CheckpointError for what is no run, is damaged, or was trained on another graph.
+        """
+        model = cls.create(check_graph(folder, graph), graph)
+        fill(model, folder)
+        return model.eval()
+
+    @property
+    def network(self) -> nn.Module:
+        """What has the weights: the model itself."""
+        return self
 
     # --- operators, given by the models -------------------------------------------------------
 

@@ -3,8 +3,10 @@
 A model is a class with ``create(settings, graph)``, the model with new weights, and
 ``load(folder, graph)``, that of a run. It may have ``own_settings``, a dataclass below
 `kopl_base.settings.CheckedSettings`: the part of its name, as in ``complex.rank``; and
-``training``, what its training differs in from the defaults of `TrainingSettings`. A package brings
-a model by an entry point of the group ``kopl.reasoners`` (`kopl_base.registry`).
+``training``, what its training differs in from the defaults of `TrainingSettings`. One that learns
+from queries has the part ``queries``, too: ``query_settings`` is its dataclass, and ``defaults`` is
+what it differs in from the defaults of any part, such as ``{"queries.mix": "all"}``. A package
+brings a model by an entry point of the group ``kopl.reasoners`` (`kopl_base.registry`).
 """
 
 from __future__ import annotations
@@ -38,6 +40,12 @@ REASONERS = Registry(
         "distmult": "cqa.models.links.bilinear:DistMult",
         "transe": "cqa.models.links.distance:TransE",
         "rotate": "cqa.models.links.distance:RotatE",
+        "gqe": "cqa.models.embed.box:Gqe",
+        "query2box": "cqa.models.embed.box:Query2box",
+        "betae": "cqa.models.embed.beta:BetaE",
+        "logice": "cqa.models.embed.logic:LogicE",
+        "cone": "cqa.models.embed.cone:ConE",
+        "newlook": "cqa.models.embed.newlook:NewLook",
     },
     _unfit,
 )
@@ -95,18 +103,21 @@ class Settings(PartedSettings):
         """The defaults for a model; raises SettingsError where there is none of the name."""
         name = REASONERS.checked(model)
         kind = model_class(name)
-        own = getattr(kind, "own_settings", None)
         training = TrainingSettings(**getattr(kind, "training", {}))
-        return cls(model=name, training=training, others={} if own is None else {name: own()})
+        others = {part: of() for part, of in cls.parts(name).items() if part != "training"}
+        settings = cls(model=name, training=training, others=others)
+        return settings.changed(getattr(kind, "defaults", {}))
 
     @classmethod
     def parts(cls, model: object = None) -> dict[str, type[Any]]:
-        """The classes of the parts: the training, and the model's where it has some."""
+        """The classes of the parts: the training, and what the model brings where it has some."""
         found: dict[str, type[Any]] = {"training": TrainingSettings}
         if isinstance(model, str):
-            own = getattr(model_class(model), "own_settings", None)
-            if own is not None:
-                found[model] = own
+            kind = model_class(model)
+            for part, name in ((model, "own_settings"), ("queries", "query_settings")):
+                own = getattr(kind, name, None)
+                if own is not None:
+                    found[part] = own
         return found
 
 

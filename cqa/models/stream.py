@@ -9,17 +9,20 @@ entities that are none.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias, overload
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias, overload
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
 from torch import Tensor
 
 from cqa.evaluation.plan import QueryPlan
@@ -39,7 +42,8 @@ from cqa.types.efok_text import write_formula
 from cqa.types.grounded import to_json
 from cqa.types.tree import Tree
 from kb.arrays import Ids
-from kopl_base.errors import KoplError, ReadError, wrapped
+from kopl_base.errors import KoplError, ReadError, SettingsError, wrapped
+from kopl_base.settings import Bool, CheckedSettings, Count, Int
 from kopl_base.stream import read_text, writing
 from kopl_base.training.optimizer import Batch, TrainingError
 
@@ -54,6 +58,53 @@ ANY = 10**9
 # Redraws of an entity that is an answer, before the others are listed.
 TRIES = 10
 ABOUT = "queries.json"
+
+
+@checked_dataclass(frozen=True)
+class QuerySettings(CheckedSettings):
+    """The queries that a model learns from, and how batches are drawn from them.
+
+    ``data`` is a file or folder of queries in any form that is read here; "" samples them on the
+    train split: ``count`` of each of the ``types``, named with commas between (0: as many as
+    BetaE's sets have, a tenth of them with a negation; ``types`` "betae" are its ten).
+    ``valid_data`` is a file or folder of queries of valid that choose the best epoch; "" samples
+    ``valid`` of each type (0: none, and the last epoch is the best). ``workers`` sample.
+
+    ``steps``: the steps of the optimizer in an epoch (0: as many as it takes to see each query
+    once). ``mix``: two batches of chains of relations for each of the other types, in turn, as
+    published ("paths"), or all types together ("all"). ``negatives`` entities are drawn for each
+    query, alike among all that are no answers, or, with ``rejecting`` false, among all, as later
+    programs do. ``weighted``: a query weighs 1 / sqrt(4 + answers).
+    """
+
+    types: str = "betae"
+    count: Annotated[Int, Field(ge=0)] = 0
+    data: str = ""
+    valid: Annotated[Int, Field(ge=0)] = 100
+    valid_data: str = ""
+    workers: Count = 1
+    steps: Annotated[Int, Field(ge=0)] = 0
+    mix: Mix = "paths"
+    negatives: Count = 128
+    rejecting: Bool = True
+    weighted: Bool = True
+
+    def counts(self, graph: Graph) -> dict[str, int]:
+        """How many queries of each type are sampled."""
+        published = betae_counts(graph)
+        if self.types == "betae":
+            names = list(published)
+        else:
+            names = [word for word in re.split(r"[,\s]+", self.types) if word]
+        if not names:
+            raise SettingsError("queries.types names no type")
+        return {name: self.count or published.get(name, published["1p"]) for name in names}
+
+    def stream(self, batch: int, dense: bool) -> StreamOptions:
+        """How batches of so many queries are drawn."""
+        return StreamOptions(
+            batch, self.steps, self.mix, self.negatives, self.rejecting, self.weighted, dense
+        )
 
 
 # --- sets of queries ----------------------------------------------------------------------------
@@ -354,14 +405,7 @@ class QueryBatch(Batch):
 
 @dataclass(frozen=True)
 class StreamOptions:
-    """How batches are drawn.
-
-    ``steps``: the steps of the optimizer in an epoch (0: as many as it takes to see each query
-    once). ``mix``: two batches of chains of relations for each of the other types, in turn, as
-    published ("paths"), or all types together ("all"). ``negatives`` entities are drawn for each
-    query, alike among all that are no answers, or, with ``rejecting`` false, among all.
-    ``weighted``: a query weighs 1 / sqrt(4 + answers). ``dense``: all answers of each query.
-    """
+    """How batches are drawn, as `QuerySettings` says; ``dense``: with all answers of each query."""
 
     batch: int = 512
     steps: int = 0

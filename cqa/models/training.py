@@ -6,6 +6,7 @@ The loop itself is `kopl_base.training.loop`, which the parsers train by, too.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,10 +16,26 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from cqa.formats.samples import read_samples, write_samples
+from cqa.graphs.graph import Graph
+from cqa.models.checkpoint import begin_run, check_graph
 from cqa.models.model import QueryModel
-from cqa.models.stream import QueryBatch, TrainingStream
+from cqa.models.settings import Settings, model_class
+from cqa.models.stream import (
+    QueryBatch,
+    QuerySet,
+    QuerySettings,
+    TrainingStream,
+    load,
+    read,
+    sampled,
+)
+from cqa.sampling.kinds import kinds
+from cqa.sampling.makers import Plan
+from cqa.sampling.run import stream as sample_stream
 from cqa.sampling.sample import Sample
-from kopl_base.training.checkpoint import CheckpointError
+from cqa.types.tree import Tree
+from kopl_base.training.checkpoint import CheckpointError, read_state
 from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
 from kopl_base.training.history import History
@@ -27,6 +44,28 @@ from kopl_base.training.optimizer import Item, Options, TrainingError
 
 # Queries that are ranked at a time.
 CHUNK = 256
+# Where a run keeps its queries.
+QUERIES, VALID = "queries", "valid.jsonl"
+
+
+# What a training may be gone on with although it began with another one: how long it goes on,
+# where things are, what is told of it. That the graph and the queries are the same is checked.
+MAY_CHANGE = frozenset(
+    [
+        "graph",
+        "kb",
+        "output",
+        "device",
+        "threads",
+        "tensorboard",
+        "wandb",
+        "queries.workers",
+        "training.epochs",
+        "training.minutes",
+        "training.checkpoint",
+        "training.part",
+    ]
+)
 
 
 class QueryLearner:
@@ -174,3 +213,127 @@ def _ranks(scores: Tensor, hard: Tensor, answers: Tensor) -> Tensor:
     own = scores[hard][:, None]
     others = scores.index_fill(0, answers, -torch.inf)[None]
     return 1 + (others > own).sum(1) + (others == own).sum(1) / 2
+
+
+# --- runs ---------------------------------------------------------------------------------------
+
+
+def begin(
+    folder: Path,
+    settings: Settings,
+    graph: Graph,
+    distributed: Distributed | None = None,
+    clock: Clock | None = None,
+) -> QueryTrainer:
+    """A trainer with a new run in an empty or new folder, where its queries are kept, too.
+
+    Raises KoplError for settings, queries or a device that are not there.
+    """
+    distributed = distributed or Distributed.of(settings.device, settings.training.precision)
+    distributed.first(lambda: _make_queries(folder, settings, graph))
+    queries, valid = _read_queries(folder, graph)
+    distributed.seed(settings.seed)
+    model = model_class(settings.model).create(settings, graph)
+    distributed.first(lambda: begin_run(folder, settings, graph))
+    return _trainer(folder, settings, model, distributed, queries, valid, clock)
+
+
+def go_on(
+    folder: Path,
+    graph: Graph,
+    distributed: Distributed | None = None,
+    clock: Clock | None = None,
+    settings: Settings | None = None,
+) -> QueryTrainer:
+    """A trainer that goes on with the run in a folder.
+
+    ``settings`` are kept with the run in place of its own; they may differ in `MAY_CHANGE`. Raises
+    CheckpointError when there is nothing to go on from, it is damaged, or the graph, the queries or
+    the settings are not those that the training began with.
+    """
+    own = check_graph(folder, graph)
+    settings = settings or own
+    state = read_state(folder / "resume.pt", ("network", "optimizer", "progress", "settings"))
+    before, now = state["settings"], kept(settings)
+    if names := [name for name in {**now, **before} if now.get(name) != before.get(name)]:
+        told = ", ".join(f"{n} (was {before.get(n)!r}, is {now.get(n)!r})" for n in names)
+        raise CheckpointError(
+            f"{folder / 'settings.json'}: the training began with other settings: {told}; put them"
+            " back, or begin a new run"
+        )
+    distributed = distributed or Distributed.of(settings.device, settings.training.precision)
+    queries, valid = _read_queries(folder, graph)
+    distributed.seed(settings.seed)
+    model = model_class(settings.model).create(settings, graph)
+    trainer = _trainer(folder, settings, model, distributed, queries, valid, clock)
+    trainer.resume(state)
+    if settings != own:
+        distributed.first(lambda: begin_run(folder, settings, graph))
+    return trainer
+
+
+def kept(settings: Settings) -> dict[str, Any]:
+    """The settings that a training must be gone on with, by name."""
+    every = settings.flat(settings.by_name(), settings.model)
+    return {name: value for name, value in every if name not in MAY_CHANGE}
+
+
+def _trainer(
+    folder: Path,
+    settings: Settings,
+    model: QueryModel,
+    distributed: Distributed,
+    queries: QuerySet,
+    valid: Sequence[Sample],
+    clock: Clock | None,
+) -> QueryTrainer:
+    own: QuerySettings = settings.others["queries"]
+    options = own.stream(settings.training.batch, model.dense)
+    stream = TrainingStream(queries, model.entity_count, options, settings.seed)
+
+    def write(folder: Path) -> History:
+        return History(
+            folder,
+            distributed.main,
+            tensorboard=settings.tensorboard,
+            wandb=settings.wandb,
+            settings=json.loads(settings.to_json()),
+        )
+
+    return QueryTrainer(
+        folder,
+        model,
+        settings.training,
+        distributed,
+        stream,
+        valid,
+        seed=settings.seed,
+        clock=clock or Clock(distributed.device, settings.threads),
+        write=write,
+        kept=kept(settings),
+    )
+
+
+def _make_queries(folder: Path, settings: Settings, graph: Graph) -> None:
+    """Sample or read the queries of a run, and keep them in its folder."""
+    own: QuerySettings = settings.others["queries"]
+    if own.data:
+        queries = read(own.data, graph, most=own.count or None)
+    else:
+        queries = sampled(graph, own.counts(graph), seed=settings.seed, workers=own.workers)
+    queries.save(folder / QUERIES)
+    if own.valid_data:
+        valid = list(read_samples(own.valid_data, split=graph.splits[1], graph=graph))
+    elif own.valid and graph.counts[graph.splits[1]]:
+        shapes = [one.shape for one in queries.types]
+        trees = [shape.formula for shape in shapes if isinstance(shape, Tree)]
+        words = trees if own.data else list(own.counts(graph))
+        plan = Plan(tuple(kinds(words)), own.valid, settings.seed, graph.splits[1])
+        valid = list(sample_stream(plan, graph))
+    else:
+        valid = []
+    write_samples(folder / VALID, valid, "jsonl", graph.splits[1])
+
+
+def _read_queries(folder: Path, graph: Graph) -> tuple[QuerySet, list[Sample]]:
+    return load(folder / QUERIES, graph), list(read_samples(folder / VALID, "jsonl"))
