@@ -8,6 +8,7 @@ scores are ranked where they are.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Generic, TypeAlias
 
 import numpy as np
@@ -89,7 +90,9 @@ class BatchReasoner(Generic[State]):
             network.eval()
         try:
             with torch.inference_mode():
-                states = run(self.operators, plan, anchors, relations)
+                # A model may read the plan in a way of its own.
+                walk = getattr(self.operators, "states", partial(run, self.operators))
+                states = walk(plan, anchors, relations)
                 found = torch.stack([logits(self.operators, state) for state in states], 1)
                 # NumPy knows no bfloat16, and ranks in half a precision would tie.
                 return found if found.dtype == torch.float64 else found.float()
