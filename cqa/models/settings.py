@@ -46,6 +46,9 @@ REASONERS = Registry(
         "logice": "cqa.models.embed.logic:LogicE",
         "cone": "cqa.models.embed.cone:ConE",
         "newlook": "cqa.models.embed.newlook:NewLook",
+        "lmpnn": "cqa.models.embed.lmpnn:Lmpnn",
+        "gnn-qe": "cqa.models.embed.nbfnet:GnnQe",
+        "ultraquery": "cqa.models.embed.ultra:UltraQuery",
     },
     _unfit,
 )

@@ -42,14 +42,19 @@ def read_weights(network: nn.Module, path: Path) -> None:
     except FileNotFoundError:
         raise CheckpointError(f"{path}: there are no weights yet; the run did not finish") from None
     except (SafetensorError, RuntimeError, OSError) as error:
-        try:
-            with safe_open(path, "pt") as file:
-                found = {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, OSError):
-            found = {}
+        found = weight_shapes(path)
         reason = found and unfitting(network, found)
         reason = reason or f"the weights are damaged or do not fit: {' '.join(str(error).split())}"
         raise CheckpointError(f"{path}: {reason}") from None
+
+
+def weight_shapes(path: Path) -> dict[str, Sequence[int]]:
+    """The sizes of the weights of a file by name; none where the file cannot be read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_slice(name).get_shape() for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError):
+        return {}
 
 
 def unfitting(network: nn.Module, found: Mapping[str, Sequence[int]]) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
@@ -24,9 +26,12 @@ from torch.nn import functional
 from cqa.errors import QueryError
 from cqa.evaluation.plan import Disjuncts, QueryPlan, check_operators
 from cqa.graphs.graph import Graph
+from cqa.models.checkpoint import WEIGHTS, check_graph, fill, load_run, located, read_run
 from cqa.models.model import QueryModel
+from cqa.models.settings import Settings
 from cqa.models.stream import QueryBatch
 from kopl_base.settings import CheckedSettings, Count, Float, NotNegative
+from kopl_base.training.checkpoint import CheckpointError, weight_shapes
 
 # What an edge without a relation has for one: a node that must be another one.
 SAME = -1
@@ -155,6 +160,20 @@ class Lmpnn(QueryModel):
     free_variables = "together"
     cost = "atoms · layers · d · hidden a query, and E · d"
     own_settings = LmpnnSettings
+    defaults = MappingProxyType(
+        {
+            **QueryModel.defaults,
+            "training.batch": 1024,
+            "training.epochs": 100,
+            "training.optimizer": "adamw",
+            "training.weight_decay": 1e-4,
+            "training.schedule": "steps",
+            "training.drops": "50",
+            "queries.steps": 0,
+            "queries.mix": "all",
+            "queries.weighted": False,
+        }
+    )
 
     def __init__(
         self, settings: LmpnnSettings, graph: Graph, entities: Tensor, relations: Tensor
@@ -168,13 +187,45 @@ class Lmpnn(QueryModel):
         scale = float(entities.std())
         self.existential = nn.Parameter(scale * torch.randn(width))
         self.free = nn.Parameter(scale * torch.randn(width))
-        self.network = nn.Sequential(
+        self.update = nn.Sequential(
             nn.Linear(width, settings.hidden), nn.ReLU(), nn.Linear(settings.hidden, width)
         )
         self._graphs: WeakKeyDictionary[QueryPlan, Any] = WeakKeyDictionary()
 
     entities: Tensor
     relations: Tensor
+
+    @classmethod
+    def create(cls, settings: Settings, graph: Graph) -> Lmpnn:
+        """The model with new weights over the vectors of the predictor's run.
+
+        Raises CheckpointError where the settings name no run of ComplEx on the graph.
+        """
+        name = settings.own.predictor
+        if not name:
+            raise CheckpointError(
+                "lmpnn needs a trained ComplEx; train one with model complex, and name its run in"
+                " lmpnn.predictor"
+            )
+        run, _ = read_run(located(name))
+        if run.model != "complex":
+            raise CheckpointError(
+                f"{name}: lmpnn multiplies complex vectors; give a run of complex, not of"
+                f" {run.model}"
+            )
+        predictor = load_run(name, graph)
+        return cls(settings.own, graph, predictor.entities, predictor.relations)
+
+    @classmethod
+    def load(cls, folder: Path, graph: Graph) -> Lmpnn:
+        """The model of a run, which has the predictor's vectors with it; raises as the others."""
+        settings = check_graph(folder, graph)
+        # Where the file is damaged, `fill` says so.
+        width = weight_shapes(folder / WEIGHTS).get("entities", (0, 2))[1]
+        counts = graph.entity_count, 2 * graph.relation_count
+        model = cls(settings.own, graph, *(torch.ones(count, width) for count in counts))
+        fill(model, folder)
+        return model.eval()
 
     def states(self, plan: QueryPlan, anchors: Tensor, relations: Tensor) -> list[Any]:
         """The states of the free variables after as many layers as the graph is deep."""
@@ -212,7 +263,7 @@ class Lmpnn(QueryModel):
                     back = multiplied(tail, vector, conjugate=True)
                     told[edge.source] = told[edge.source] + edge.sign * back
             for node in variables:
-                states[node] = self.network(told[node])
+                states[node] = self.update(told[node])
         return [states[node] for node in graph.free]
 
     def logits(self, state: Tensor, entities: Tensor | None = None) -> Tensor:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, cast
 
 import torch
@@ -38,7 +39,7 @@ Aggregation = Literal["sum", "pna"]
 class FuzzyModel(QueryModel):
     """Operators on fuzzy sets: states are (B, E) tensors of numbers in [0, 1].
 
-    A model below it has a ``network`` and says in `_project` what that makes of sets.
+    A model below it says in `_project` what its network makes of sets.
     """
 
     union = "own"
@@ -274,6 +275,18 @@ class GnnQe(FuzzyModel):
     paper = "Zhu et al. 2022"
     cost = "layers · (links + E) · width a projection"
     own_settings = GnnQeSettings
+    defaults = MappingProxyType(
+        {
+            **QueryModel.defaults,
+            "training.batch": 48,
+            "training.epochs": 10,
+            "training.learning_rate": 5e-3,
+            "training.schedule": "constant",
+            "queries.steps": 1000,
+            "queries.mix": "all",
+            "queries.weighted": False,
+        }
+    )
 
     def __init__(self, settings: GnnQeSettings, graph: Graph) -> None:
         super().__init__(graph, graph.view("train"))
@@ -281,14 +294,14 @@ class GnnQe(FuzzyModel):
         width = self.width = settings.width
         self.queries = nn.Embedding(self.relation_count, width)
         layers = [_RelationLayer(width, self.relation_count) for _ in range(settings.layers)]
-        self.network = ReadingNetwork(layers, width, settings.joined)
+        self.passing = ReadingNetwork(layers, width, settings.joined)
 
     def _project(self, sets: Tensor, relations: Tensor) -> Tensor:
         adjacency = self.adjacency
         if self.training and self.dropout:
             adjacency = without_answers(adjacency, sets > 0, relations, self.dropout)
         queries = self.queries(relations)
-        return self.network.read(sets, queries, queries, adjacency)
+        return self.passing.read(sets, queries, queries, adjacency)
 
 
 def without_answers(

@@ -24,7 +24,8 @@ from torch import Tensor, nn
 
 from cqa.graphs.graph import Graph
 from cqa.graphs.links import Links
-from cqa.models.embed.nbfnet import FuzzyModel, Layer, PassingNetwork, ReadingNetwork
+from cqa.models.checkpoint import check_graph, fill
+from cqa.models.embed.nbfnet import FuzzyModel, GnnQe, Layer, PassingNetwork, ReadingNetwork
 from cqa.models.embed.passing import Adjacency
 from kb.arrays import Ids
 from kopl_base.packages import needs
@@ -112,6 +113,7 @@ class UltraQuery(FuzzyModel):
     paper = "Galkin et al. 2024"
     cost = "6 · (links + E) · 64 a projection; no training"
     own_settings = UltraQuerySettings
+    defaults = GnnQe.defaults
     width = WIDTH
 
     def __init__(
@@ -122,15 +124,22 @@ class UltraQuery(FuzzyModel):
         self.threshold = settings.threshold
         self._touching = touching(links)
         self._vectors: OrderedDict[int, Tensor] = OrderedDict()
-        self.network = network or read_network(weights_file(settings.weights))
+        self.ultra = network or read_network(weights_file(settings.weights))
         if settings.precision == "bfloat16":
-            self.network.bfloat16()
+            self.ultra.bfloat16()
+
+    @classmethod
+    def load(cls, folder: Path, graph: Graph) -> UltraQuery:
+        """The model of a run that went on from other weights; raises as `QueryModel.load`."""
+        model = cls(check_graph(folder, graph).own, graph, UltraNetwork())
+        fill(model, folder)
+        return model.eval()
 
     def _project(self, sets: Tensor, relations: Tensor) -> Tensor:
         if self.threshold:
             sets = sets * (sets > self.threshold)
         vectors = self._vectors_of(relations)
-        found: Tensor = self.network(sets, relations, vectors, self.adjacency)
+        found: Tensor = self.ultra(sets, relations, vectors, self.adjacency)
         return found
 
     def _vectors_of(self, relations: Tensor) -> Tensor:
@@ -139,12 +148,12 @@ class UltraQuery(FuzzyModel):
             self._touching = self._touching.to(self.device)
         if torch.is_grad_enabled():
             self._vectors.clear()  # the weights are about to change
-            found: Tensor = self.network.vectors(relations, self._touching)
+            found: Tensor = self.ultra.vectors(relations, self._touching)
             return found
         numbers = relations.tolist()
         fresh = sorted({number for number in numbers if number not in self._vectors})
         if fresh:
-            made = self.network.vectors(torch.tensor(fresh, device=self.device), self._touching)
+            made = self.ultra.vectors(torch.tensor(fresh, device=self.device), self._touching)
             for number, vectors in zip(fresh, made.unbind(1), strict=True):
                 self._vectors[number] = vectors.contiguous()
         found = torch.stack([self._vectors[number] for number in numbers], 1)

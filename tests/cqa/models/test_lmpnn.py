@@ -79,7 +79,7 @@ def test_messages_by_hand(graph: Graph) -> None:
     )
     told = plus - minus
     told = torch.cat([told.real, told.imag]) + 0.1 * model.free
-    torch.testing.assert_close(state[0], model.network(told))
+    torch.testing.assert_close(state[0], model.update(told))
     cosine = torch.nn.functional.cosine_similarity(state, model.entities)
     torch.testing.assert_close(model.logits(state)[0], cosine / 0.05)
     some = torch.tensor([[7, 9]])
