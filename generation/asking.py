@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from generation.comparisons import LARGEST
 from generation.grammar import EXISTS, Pattern, Variable
 from generation.lexicon import (
     END_TIME,
@@ -21,12 +22,16 @@ from generation.scope import DrawnPart, Goal, Scope, Source
 from generation.taste import COVERED
 from generation.ways import FORMS, Ways
 from kb import Value
+from kb.arrays import Ids
 from kopl import functions as f
-from kopl.denotation import Located
+from kopl.denotation import Located, Outcome
 from kopl.program import Call, post_order
 
 # How often a set to be counted may have one element: people count where there are several.
 ONE_OF = 0.15
+# How often a superlative is by any key that its things have, not by that of the fact at hand: most
+# facts of some keys, as of "population", are of other things than those that are compared.
+ANY = 0.5
 # What is over has such a qualifier.
 OVER: Qualified = (END_TIME, "any")
 
@@ -168,25 +173,24 @@ def _select_among(source: Source, pattern: Pattern, scope: Scope, goal: Goal) ->
     source.whole(inner.call)
     said = {call.arguments[0] for call in post_order(inner.call) if call.function.name in FORMS}
     keys = [key for key in _comparable(source, inner.call) if key not in said]
-    if key not in keys:
+    if key not in keys or (not scope.given(pattern.arguments[0]) and source.random.random() < ANY):
         key = draw_from(source.random, keys)
     return DrawnPart(_choice(source, pattern, scope, [inner.call], key), target)
 
 
 def _comparable(source: Source, call: Call) -> list[str]:
-    """The keys by which two or more elements have a quantity each, and none has several."""
+    """The keys by which two or more elements have a quantity each."""
     found, kb = source.outcome(call), source.kb
     assert isinstance(found, Located)
     table = kb.literals
     facts = table.of_subjects(found.ids)
     facts = facts[source.pools.of_form["quantity"][table.object[facts]]]
     owners = np.stack((table.predicate[facts], table.subject[facts]))
-    (keys, _), counts = np.unique(owners, axis=1, return_counts=True)
+    keys = np.unique(owners, axis=1)[0]
     having = np.bincount(keys, minlength=len(kb.keys))
     # A superlative is that of all: not of those few whose figure is known. Where nobody has told
     # what is complete, there would be hardly any.
     several = (having > 1) & (having >= COVERED * len(found) * source.taste.annotated)
-    several[keys[counts > 1]] = False
     return [
         kb.keys[key] for key in np.flatnonzero(several).tolist() if source.taste.may_compare(key)
     ]
@@ -220,13 +224,19 @@ def _select_between(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
 
 
 def _choice(source: Source, pattern: Pattern, scope: Scope, inputs: list[Call], key: str) -> Call:
-    """The choice by a word for which one is ahead; raises NoDraw where there is a draw."""
+    """The choice by a word for which one is clearly ahead; raises NoDraw where there is none."""
     kind = pattern.function.arguments[1][1]
     word = scope.given(pattern.arguments[1])
+    among = np.concatenate([_ids(source.outcome(one)) for one in inputs])
     for one in (word,) if word else source.random.sample(kind.choices, len(kind.choices)):
-        if source.size(Call(pattern.function, tuple(inputs), (key, one))) == 1:
+        if source.pools.is_clear(among, key, one in LARGEST):
             return scope.call(pattern, inputs, KeyWords(key), ComparisonWords(one, key))
     raise NoDraw
+
+
+def _ids(found: Outcome) -> Ids:
+    assert isinstance(found, Located)
+    return found.ids
 
 
 @WAYS.draw(f.VERIFY_STR, f.VERIFY_NUM, f.VERIFY_YEAR, f.VERIFY_DATE)

@@ -246,7 +246,7 @@ class Maker:
         random = source.random = Random(f"{seed}/{number}")
         comparisons = source.comparisons = Comparisons(random)
         years = source.years = source.no_years()
-        judge = Judge(self.kb, clauses=self.options.clauses, reasons=self.reasons)
+        judge = Judge(source.pools, clauses=self.options.clauses, reasons=self.reasons)
         balance = Balance(
             self.grammar,
             random,

@@ -20,6 +20,8 @@ OPERATORS: Mapping[Operator, float] = {"=": 0.33, "!=": 0.01, "<": 0.33, ">": 0.
 USUAL = 0.1
 # One that is hardly ever kept is not drawn more than so many times as often as it should come.
 MOST = 8.0
+# The words of choices by which the greatest figure is the first.
+LARGEST = ("largest", "greater")
 # How many draws what is known of all functions is worth beside those of one.
 PRIOR = 4.0
 

@@ -9,14 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
+from generation.comparisons import LARGEST
 from generation.derivation import Derivation
 from generation.english import can_be_read, clauses, say
 from generation.grammar import EXISTS, SEVERAL, Rule
-from kb import KnowledgeBase
+from generation.pools import Pools
 from kb.values import ValueReadError, read_quantity, read_time
 from kopl.answer_forms import AnswerForm, Exists, Is, answer_of
-from kopl.denotation import Outcome
-from kopl.errors import ProgramError
+from kopl.denotation import Located, Outcome
+from kopl.errors import ExecutionError, ProgramError
 from kopl.executor import Executor
 from kopl.functions import (
     AND,
@@ -239,9 +242,10 @@ class Judge:
     """
 
     def __init__(
-        self, kb: KnowledgeBase, *, clauses: bool = True, reasons: Counter[str] | None = None
+        self, pools: Pools, *, clauses: bool = True, reasons: Counter[str] | None = None
     ) -> None:
-        self._kb = kb
+        kb = pools.kb
+        self._kb, self._pools = kb, pools
         self._executor = Executor(kb, strict=True)
         self._lenient = Executor(kb)
         self._clauses = clauses
@@ -281,7 +285,7 @@ class Judge:
             if COUNT.inputs[0].accepts(part.function.output)
         ]
         try:
-            denotation = self._executor.outcome(program, shared).strings()
+            denotation = self._denotation(program, shared)
             if not denotation:
                 return None, "no answer"
             if derivation.rule.asks == SEVERAL:
@@ -337,12 +341,29 @@ class Judge:
     ) -> bool:
         """Whether dropping a clause changes the answer, or leaves a description ambiguous."""
         try:
-            if self._executor.outcome(way.program, shared).strings() != denotation:
+            if self._denotation(way.program, shared) != denotation:
                 return True
             left = (way.changed[part] for part in singular if part in way.changed)
             return not all(self._is_one(part, shared) for part in left)
         except ProgramError:
             return True
+
+    def _denotation(self, program: Call, shared: dict[Call, Outcome]) -> list[str]:
+        """What a program denotes in strict mode; of a choice also what is clear without it.
+
+        That is where things have figures of several dates (`Pools.is_clear`). Raises ProgramError.
+        """
+        try:
+            return self._executor.outcome(program, shared).strings()
+        except ExecutionError:
+            if program.function not in (SELECT_AMONG, SELECT_BETWEEN):
+                raise
+            found = [self._executor.outcome(one, shared) for one in program.inputs]
+            nodes = [one.ids for one in found if isinstance(one, Located)]
+            key, op = program.arguments
+            if not self._pools.is_clear(np.concatenate(nodes), key, op in LARGEST):
+                raise
+            return self._lenient.denote(program)
 
     def count(self, rule: Rule, found: Verdict) -> None:
         """Take note of a question by a rule that is kept."""

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from generation.lexicon import POINT_IN_TIME, Direction
 from kb import KnowledgeBase, Value
 from kb.arrays import EMPTY, Ids, Mask
+from kopl.meaning import Quantities
 
 Item = TypeVar("Item")
 # A type of values, as the functions of the language tell them apart; "time" holds the dates too.
@@ -165,6 +166,40 @@ class Pools:
         found = np.full(len(starts) - 1, NO_YEAR, np.int32)
         found[np.repeat(np.arange(len(found)), np.diff(starts))[here]] = years[at]
         return found
+
+    def is_clear(self, nodes: Ids, key: str, largest: bool) -> bool:
+        """Whether one of some nodes is ahead by a key now, and is what a choice among them finds.
+
+        A choice knows no dates: the first is who has the most extreme figure of any time. It is
+        clear where that one is ahead by the latest figures, too. Those in another unit cannot be
+        compared.
+        """
+        found = Quantities.of(self.kb, nodes, key)
+        if len(found.nodes) == 0 or (found.units != found.units[0]).any():
+            return False
+        ahead = found.extreme(largest)
+        if len(ahead) != 1 or len(np.unique(found.nodes)) < 2:
+            return False
+        if len(np.unique(found.nodes)) == len(found.nodes):
+            return True
+        latest = found.those(self._is_latest(nodes, key))
+        return np.array_equal(ahead, latest.extreme(largest))
+
+    def _is_latest(self, nodes: Ids, key: str) -> Mask:
+        """For each quantity of some nodes whether it is of the last year that its node has."""
+        kb, table = self.kb, self.kb.literals
+        facts = kb.literals_of(nodes, key)
+        facts = facts[kb.values.is_quantity(table.object[facts])]
+        years = self.years_by(POINT_IN_TIME)
+        if years is None:
+            return np.ones(len(facts), np.bool_)
+        own, (_, at) = (
+            years[table.qualifiers[facts]],
+            np.unique(table.subject[facts], return_inverse=True),
+        )
+        last = np.full(at.max() + 1, NO_YEAR, np.int32)
+        np.maximum.at(last, at, own)
+        return np.asarray(own == last[at])
 
     def _qualifier_values(self, key: int) -> list[int]:
         """The values of a qualifier key, each as often as different sets of qualifiers have it."""

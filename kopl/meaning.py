@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kb import Condition, KnowledgeBase, Quantity
-from kb.arrays import EMPTY, Ids, contains, unique
+from kb.arrays import EMPTY, Ids, Mask, contains, unique
 from kb.facts import FactTable
 from kb.values import Operator, Time
 from kopl import functions as f
@@ -220,6 +220,10 @@ class Quantities:
         keep = kb.values.is_quantity(values)
         facts, values = facts[keep], values[keep]
         return cls(kb.literals.subject[facts], values, kb.values.units_of(values))
+
+    def those(self, kept: Mask) -> Quantities:
+        """The facts of a mask."""
+        return Quantities(self.nodes[kept], self.values[kept], self.units[kept])
 
     def extreme(self, largest: bool, among: Ids | None = None) -> Ids:
         """The nodes with the extreme value in the unit that most facts have (of ``among``)."""

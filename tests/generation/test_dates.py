@@ -13,12 +13,14 @@ from generation.comparisons import Years, years_of
 from generation.lexicon import Lexicon, NoWords, RelationWords, ValueWords, parse_annotations
 from generation.lexicon.entries import RelationEntry, read_verb
 from generation.lexicon.guesses import DateGuesser
+from generation.pools import Pools
 from generation.scope import Goal, Source
 from generation.verbs import past
 from kb import Builder, KnowledgeBase, Quantity, Year
 from kb.values import read_quantity
 from kopl import functions as f
 from kopl.example import Example
+from kopl.executor import Executor
 from kopl.program import post_order
 from kopl.text import read
 
@@ -271,3 +273,44 @@ def test_no_year_is_in_all_questions(made: list[Example]) -> None:
     ((_, most),) = found.most_common(1)
     assert found.total() > 300
     assert most < 0.11 * found.total(), found.most_common(5)
+
+
+# --- choices among figures of several dates -------------------------------------------------------
+
+# Clubs with their figures by year; the one that is ahead of all by the last ones, if it is so by
+# those of any time.
+GROWING = ({"Ants": (10, 90), "Bees": (20, 30)}, "Ants", None)
+OVERTAKEN = ({"Ants": (99, 20), "Bees": (10, 30)}, None, None)
+ONE_EACH = ({"Ants": (5,), "Bees": (7,)}, "Bees", "Ants")
+ALONE = ({"Ants": (5, 6)}, None, None)
+
+
+@pytest.mark.parametrize(("figures", "largest", "smallest"), [GROWING, OVERTAKEN, ONE_EACH, ALONE])
+def test_a_choice_is_clear_where_what_is_now_says_the_same(
+    figures: dict[str, tuple[int, ...]], largest: str | None, smallest: str | None
+) -> None:
+    builder = Builder()
+    builder.add_concept("c", "club")
+    for name, own in figures.items():
+        builder.add_entity(name, name, ["c"])
+        for year, figure in enumerate(own, 2020):
+            at = {"point in time": Year(year)} if len(own) > 1 else {}
+            builder.add_attribute(name, "members", Quantity(figure), at)
+    kb = builder.build()
+    pools, executor = Pools(kb), Executor(kb)
+    clubs = kb.instances_of("club")
+    for word, first in (("largest", largest), ("smallest", smallest)):
+        assert pools.is_clear(clubs, "members", word == "largest") == (first is not None)
+        if first is not None:
+            program = f'SelectAmong(FilterConcept(FindAll(), "club"), "members", "{word}")'
+            assert executor.denote(read(program)) == [first]
+
+
+def test_superlatives_are_asked_of_figures_that_change(world: KnowledgeBase) -> None:
+    keys = Counter(
+        call.arguments[0]
+        for example in generate(world, 300, 1, options=Options(profile="people"))
+        for call in post_order(example.program)
+        if call.function is f.SELECT_AMONG
+    )
+    assert keys.keys() & {"population", "GDP per person", "life expectancy", "value of exports"}
