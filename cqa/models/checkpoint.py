@@ -27,10 +27,22 @@ from cqa.models.settings import Settings, model_class
 from kopl_base.errors import SettingsError, WriteError
 from kopl_base.packages import needs
 from kopl_base.stream import writing
-from kopl_base.training.checkpoint import CheckpointError, read_weights, write_weights
+from kopl_base.training.checkpoint import (
+    CheckpointError,
+    read_state,
+    read_weights,
+    write_weights,
+)
 
 FORMAT = 1
 SETTINGS, GRAPH, WEIGHTS = "settings.json", "graph.json", "best.safetensors"
+
+# What a training may be resumed with although it began with another one: how long it goes on, where
+# things are, what is told of it. That the graph is the same is checked by what it says.
+MAY_CHANGE = frozenset(
+    ["graph", "kb", "output", "device", "threads", "tensorboard", "wandb", "training.epochs",
+     "training.minutes", "training.checkpoint", "training.part"]
+)  # fmt: skip
 
 # A repository of a hub: its owner and name.
 _HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
@@ -151,7 +163,7 @@ def export(folder: Path, target: Path, graph: Graph) -> int:
     """
     settings, _ = read_run(folder)
     model = model_class(settings.model).load(folder, graph)
-    write_run(target, model.network, settings, graph, half=True)
+    write_run(target, getattr(model, "network", model), settings, graph, half=True)
     return sum(path.stat().st_size for path in target.iterdir())
 
 
@@ -221,6 +233,32 @@ def fill(network: nn.Module, folder: Path, weights: str = "best") -> None:
     Raises CheckpointError where there are none, they are damaged, or of another shape.
     """
     read_weights(network, folder / f"{weights}.safetensors")
+
+
+def kept(settings: Settings) -> dict[str, Any]:
+    """The settings that a training must be resumed with, by name."""
+    every = settings.flat(settings.by_name())
+    return {name: value for name, value in every if name not in MAY_CHANGE}
+
+
+def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
+    """What a training saved to go on from, with its ``settings`` as `kept` gave them.
+
+    Raises CheckpointError when there is nothing, or when it began with other settings.
+    """
+    path = folder / "resume.pt"
+    state = read_state(path, ("network", "optimizer", "progress", "settings"))
+    before, now = state["settings"], kept(settings)
+    if not isinstance(before, dict):
+        raise CheckpointError(f"{path}: the saved state is damaged: its settings are no mapping")
+    names = [name for name in {**now, **before} if now.get(name) != before.get(name)]
+    if names:
+        told = ", ".join(f"{n} (was {before.get(n)!r}, is {now.get(n)!r})" for n in names)
+        raise CheckpointError(
+            f"{folder}: the training began with other settings: {told}; put them back, or begin a"
+            f" new run. What may change: {', '.join(sorted(MAY_CHANGE))}"
+        )
+    return state
 
 
 def load_run(name: Path | str, graph: Graph) -> Any:

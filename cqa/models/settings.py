@@ -2,10 +2,9 @@
 
 A model is a class with ``create(settings, graph)``, the model with new weights, and
 ``load(folder, graph)``, that of a run. It may have ``own_settings``, a dataclass below
-`kopl_base.settings.CheckedSettings`: the part of its name, as in ``complex.rank``; and
-``training``, what its training differs in from the defaults of `TrainingSettings`. One that learns
-from queries has the part ``queries``, too: ``query_settings`` is its dataclass, and ``defaults`` is
-what it differs in from the defaults of any part, such as ``{"queries.mix": "all"}``. A package
+`kopl_base.settings.CheckedSettings`: the part of its name, as in ``complex.rank``. One that learns
+from queries has the part ``queries``, too, whose dataclass is ``query_settings``. ``defaults`` is
+what it differs in from the defaults of any part, such as ``{"training.batch": 1000}``. A package
 brings a model by an entry point of the group ``kopl.reasoners`` (`kopl_base.registry`).
 """
 
@@ -106,9 +105,8 @@ class Settings(PartedSettings):
         """The defaults for a model; raises SettingsError where there is none of the name."""
         name = REASONERS.checked(model)
         kind = model_class(name)
-        training = TrainingSettings(**getattr(kind, "training", {}))
         others = {part: of() for part, of in cls.parts(name).items() if part != "training"}
-        settings = cls(model=name, training=training, others=others)
+        settings = cls(model=name, others=others)
         return settings.changed(getattr(kind, "defaults", {}))
 
     @classmethod
