@@ -38,3 +38,6 @@ NO_ANSWER = "no answer"
 
 # Benchmarks that are balanced by hardness; `own` is of one's own graph.
 BALANCED = ("fb15k237+", "nell995+", "icews18+", "own")
+
+# How the rows of a link predictor are searched: the settings of `cqa.models.search`.
+SEARCHES = ("cqd-beam", "cqd-hybrid", "qto", "fit", "cqd-co")

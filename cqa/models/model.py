@@ -35,9 +35,9 @@ class QueryModel(nn.Module):
     A model below it has the operators and declares what tables of models show: its ``paper``, the
     form that trees are put in, what it does with negation, unions, cycles and several free
     variables, whether it is exact, and what a step costs. ``dense`` says whether its loss needs all
-    answers of a query; ``own_settings``, ``query_settings`` and ``defaults`` are what
-    `cqa.models.settings` asks for. A model is made
-    of its own settings and a graph.
+    answers of a query, ``needs_training`` whether new weights mean nothing; ``own_settings``,
+    ``query_settings`` and ``defaults`` are what `cqa.models.settings` asks for. A model is made of
+    its own settings and a graph.
     """
 
     paper: ClassVar[str] = ""
@@ -51,6 +51,7 @@ class QueryModel(nn.Module):
     exact: ClassVar[bool] = False
     cost: ClassVar[str] = ""
     dense: ClassVar[bool] = False
+    needs_training: ClassVar[bool] = True
 
     own_settings: ClassVar[type[Any] | None] = None
     query_settings: ClassVar[type[Any]] = QuerySettings

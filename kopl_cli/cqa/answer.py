@@ -57,25 +57,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def add_samples(parser: argparse.ArgumentParser) -> None:
+def add_samples(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     """Add the file of sampled queries to the arguments of a command."""
     parser.add_argument(
         "file",
         metavar="FILE",
+        nargs="?" if optional else None,
         help="sampled queries with their answers: JSON lines, Parquet, or a folder of BetaE's"
         " pickles, EFO-1-QA's tables or EFOk-CQA's JSON; or queries whose answers the graph gives:"
         " BetaE's pickle of queries alone, JSON lines of Query2box",
     )
 
 
-def add_graph(parser: argparse.ArgumentParser) -> None:
-    """Add the graph and the split to the arguments of a command."""
-    parser.add_argument(
+def add_graph(parser: argparse.ArgumentParser, *, kb: bool = False) -> None:
+    """Add the graph and the split to the arguments of a command; ``kb``: or a knowledge base."""
+    source = parser.add_mutually_exclusive_group(required=True) if kb else parser
+    source.add_argument(
         "--graph",
-        required=True,
+        required=not kb,
         metavar="DIR",
         help="folder or file of a graph: BetaE's, OpenKE's, tab-separated names, NumPy, saved",
     )
+    if kb:
+        source.add_argument(
+            "--kb",
+            metavar="KB",
+            help="a knowledge base, its snapshot, or 'world', as kopl cqa graph --kb KB splits it",
+        )
     parser.add_argument(
         "--split",
         default="test",
@@ -85,11 +93,23 @@ def add_graph(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def graph_of(graph: str | None, kb: str | None) -> Graph:
+    """The graph in a folder or file, or that of a knowledge base with its usual splits."""
+    from cqa.graphs.from_kb import graph_from_kb
+    from cqa.graphs.readers import read_graph
+    from kb import load
+
+    if graph is not None:
+        return read_graph(graph)
+    assert kb is not None
+    found = graph_from_kb(load(kb))
+    print(f"kopl: {found}", file=sys.stderr)
+    return found
+
+
 def open_graph(arguments: argparse.Namespace) -> Graph:
     """The graph that the arguments name; raises KoplError for a split that it does not have."""
-    from cqa.graphs.readers import read_graph
-
-    graph = read_graph(arguments.graph)
+    graph = graph_of(arguments.graph, arguments.kb if arguments.graph is None else None)
     if arguments.split not in graph.splits:
         raise KoplError(
             f"--split: the graph has no split {arguments.split!r}; it has {', '.join(graph.splits)}"

@@ -14,12 +14,16 @@ from cqa.vocabularies import INPUT_FORMATS, PUBLISHED_RESULTS, ROWS, TABLE_FORMA
 from kopl_base.errors import KoplError
 from kopl_cli.common import positive, workers
 from kopl_cli.cqa.answer import add_graph, add_samples, open_graph
-from kopl_cli.cqa.reasoners import judge_of
+from kopl_cli.cqa.reasoners import add_reasoner, asked, judge_of
 
 if TYPE_CHECKING:
     from cqa.evaluation.evaluation import Evaluation
     from cqa.formats.samples import Piece
     from cqa.graphs.graph import Graph
+
+
+# Queries of each type that are sampled where none are given.
+DRAWN = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,19 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " answers that stand before all else (entailment). In percent; means over answers, then"
         " queries, then types."
     )
-    add_samples(parser)
-    add_graph(parser)
-    parser.add_argument(
-        "--reasoner",
-        required=True,
-        metavar="R",
-        help="exact (the full graph), observed (the observed graph), random, or module:object: a"
-        " reasoner, five operators, or what makes either of a graph and a split",
-    )
+    add_samples(parser, optional=True)
+    add_graph(parser, kb=True)
+    add_reasoner(parser)
     parser.add_argument(
         "--input-format", choices=INPUT_FORMATS, help="default: found by what is there"
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random (default: 0)")
     parser.add_argument(
         "--ties",
         choices=TIES,
@@ -56,7 +53,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the formulas and indices of the published programs, faults included",
     )
     parser.add_argument(
-        "--most", type=positive, metavar="N", help="evaluate on the first N queries of each type"
+        "--most",
+        type=positive,
+        metavar="N",
+        help="evaluate on the first N queries of each type;"
+        f" without FILE, of BetaE's types that are sampled for it (default then: {DRAWN})",
     )
     parser.add_argument(
         "--workers",
@@ -116,14 +117,18 @@ def run(arguments: argparse.Namespace) -> int:
     show_warnings()
     if arguments.format == "json" and (arguments.compare or arguments.published):
         raise KoplError("--format json is the report of one run; take it without --compare")
+    if arguments.file is None and arguments.compare:
+        raise KoplError(
+            "FILE is missing; --compare takes all that stands behind it: put FILE first"
+        )
     check_table(arguments.by, arguments.metric, arguments.published)
     others = [read_evaluation(path) for path in arguments.compare]
     graph = open_graph(arguments)
+    reasoner = asked(arguments)
     judge = partial(
         judge_of,
-        arguments.reasoner,
+        reasoner,
         split=arguments.split,
-        seed=arguments.seed,
         ties=arguments.ties,
         compat=arguments.compat,
         hardness=arguments.by == "hardness",
@@ -135,7 +140,7 @@ def run(arguments: argparse.Namespace) -> int:
             judge,
             graph,
             _pieces(arguments, graph),
-            name=arguments.reasoner,
+            name=reasoner.shown,
             workers=arguments.workers,
         )
         if arguments.format == "json":
@@ -160,6 +165,9 @@ def _pieces(arguments: argparse.Namespace, graph: Graph) -> Iterator[Piece]:
     from cqa.formats.samples import format_of, pieces, read_samples
     from kopl_base.progress import Progress
 
+    if arguments.file is None:
+        yield from _drawn(arguments, graph)
+        return
     given = arguments.file, arguments.input_format, arguments.split, graph
     # The other formats show how far their files are read while they are evaluated.
     betae = (arguments.input_format or format_of(arguments.file, arguments.split)) == "betae"
@@ -175,6 +183,20 @@ def _pieces(arguments: argparse.Namespace, graph: Graph) -> Iterator[Piece]:
         while some := list(islice(rest, CHUNK)):
             yield some
             bar.advance(len(some))
+
+
+def _drawn(arguments: argparse.Namespace, graph: Graph) -> Iterator[Piece]:
+    """Queries of BetaE's types, sampled for the evaluation; the seed is 0."""
+    from cqa.evaluation.evaluation import CHUNK
+    from cqa.sampling.kinds import kinds
+    from cqa.sampling.run import Plan, stream
+    from cqa.types.betae import BETAE
+
+    count = arguments.most or DRAWN
+    print(f"kopl: no FILE is given: {count} queries of each of BetaE's types", file=sys.stderr)
+    drawn = stream(Plan(tuple(kinds(list(BETAE))), count, split=arguments.split), graph)
+    while some := list(islice(drawn, CHUNK)):
+        yield some
 
 
 @contextmanager

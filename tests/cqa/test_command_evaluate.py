@@ -20,6 +20,7 @@ from cqa.graphs.graph import Graph
 from cqa.hardness import report as hardness_report
 from cqa.sampling.sample import Sample
 from cqa.types.betae import BETAE
+from kb.load import bundled
 from kopl_base.errors import KoplError
 from kopl_cli.cqa import evaluate as command_evaluate
 from tests.cqa.small_benchmark import run
@@ -116,7 +117,7 @@ def test_evaluate_with_a_reasoner_of_a_module(
         ("my_reasoners:none", "there is no 'none' in the module 'my_reasoners'"),
         (
             "my_reasoners",
-            "there is no reasoner 'my_reasoners'; give exact, observed, random or mod",
+            "there is no reasoner 'my_reasoners'; give exact, observed, random, the folder",
         ),
     ):
         with pytest.raises(KoplError, match=message):
@@ -180,3 +181,19 @@ def test_every_word_of_an_option_stands_for_something() -> None:
     assert tuple(samples.READERS) == vocabularies.INPUT_FORMATS
     assert set(vocabularies.GRAPH_FAMILIES) < set(vocabularies.FAMILIES)
     assert (*BENCHMARKS, "own") == vocabularies.BALANCED
+
+
+def test_evaluate_on_a_knowledge_base_without_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    if bundled("world") is None:
+        pytest.skip("the bundled knowledge base is not built")
+    given = ("--kb", "world", "--reasoner", "random", "--most", "2", "--by", "type")
+    assert run(command_evaluate, *given, "--metric", "mrr") == 0
+    told = capsys.readouterr()
+    assert "no FILE is given: 2 queries of each of BetaE's types" in told.err
+    assert [line.split()[0] for line in told.out.splitlines()] == ["type", *BETAE, "all"]
+
+
+def test_settings_of_what_has_none(folder: Path) -> None:
+    given = ("--graph", str(folder), str(folder / "queries.jsonl"), "--reasoner", "exact")
+    with pytest.raises(KoplError, match="--reasoner exact has no settings"):
+        run(command_evaluate, *given, "--search", "qto")
