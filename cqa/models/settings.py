@@ -48,6 +48,11 @@ REASONERS = Registry(
         "lmpnn": "cqa.models.embed.lmpnn:Lmpnn",
         "gnn-qe": "cqa.models.embed.nbfnet:GnnQe",
         "ultraquery": "cqa.models.embed.ultra:UltraQuery",
+        "cqd-beam": "cqa.models.search.reasoners:CqdBeam",
+        "cqd-co": "cqa.models.search.reasoners:CqdCo",
+        "cqd-hybrid": "cqa.models.search.reasoners:CqdHybrid",
+        "qto": "cqa.models.search.reasoners:Qto",
+        "fit": "cqa.models.search.reasoners:Fit",
     },
     _unfit,
 )

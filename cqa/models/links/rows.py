@@ -23,8 +23,6 @@ from kopl_base.errors import KoplError
 
 # Kept rows take at most this much memory, unless told otherwise.
 CACHE_BYTES = 256 << 20
-# Calls for more rows than this are not kept: they would push out everything else.
-MOST_KEPT = 1024
 # So many rows are calibrated at once: they stay near the processor.
 AT_ONCE = 64
 
@@ -92,7 +90,8 @@ class Rows:
     ``train``: the links that the predictor was trained on, which "degree" and "observed" count;
     ``observed``: those that queries may use. Rows are kept, the last used ones, while they take
     less than ``cache_bytes``; those with few values above 0 are kept as these values. ``made`` and
-    ``found`` count the rows that were made and those that were kept from before.
+    ``found`` count the rows that were made and those that were kept from before. ``device`` is
+    where the predictor and the rows are.
     """
 
     def __init__(
@@ -102,6 +101,7 @@ class Rows:
         train: Links,
         observed: Links | None = None,
         cache_bytes: int = CACHE_BYTES,
+        device: torch.device | str = "cpu",
     ) -> None:
         if predictor.entity_count != train.entity_count:
             raise KoplError(
@@ -117,9 +117,18 @@ class Rows:
         self.entity_count, self.relation_count = train.entity_count, train.relation_count
         self._train = train
         self._observed = train if observed is None else observed
-        self._room = cache_bytes
+        self._room, self._none = cache_bytes, not cache_bytes
+        self.device = torch.device(device)
         self._kept: OrderedDict[tuple[int, int], tuple[Tensor | None, Tensor]] = OrderedDict()
         self.made = self.found = 0
+
+    def ones(self) -> Tensor:
+        """The set of all entities, [E]."""
+        return torch.ones(self.entity_count, device=self.device)
+
+    def one(self, entity: int) -> Tensor:
+        """The number of an entity, as a tensor for `rows`."""
+        return torch.tensor([entity], device=self.device)
 
     def observed(self, relation: int, head: int) -> Ids:
         """The tails that queries may know of, sorted."""
@@ -132,19 +141,23 @@ class Rows:
         return at < len(row) and int(row[at]) == tail
 
     @torch.no_grad()
-    def rows(self, relation: int, heads: Tensor) -> Tensor:
-        """The truth values of all entities as tails, a tensor [B, E] of the caller's own."""
-        numbers = heads.tolist()
-        if len(numbers) > MOST_KEPT or not self._room:
+    def rows(self, relation: int, heads: Tensor, keep: bool = True) -> Tensor:
+        """The truth values of all entities as tails, a tensor [B, E] of the caller's own.
+
+        ``keep`` False: rows that are made are not kept, as where more are needed than can be.
+        """
+        if self._none:
             return self._fresh(relation, heads)
+        numbers = heads.tolist()
         kept = [self._kept.get((relation, head)) for head in numbers]
         missing = list(dict.fromkeys(h for h, row in zip(numbers, kept, strict=True) if not row))
         self.found += len(numbers) - len(missing)
         if len(missing) == len(numbers):
             fresh = self._fresh(relation, heads)
-            self._keep(relation, missing, fresh)
+            if keep:
+                self._keep(relation, missing, fresh)
             return fresh
-        fresh = self._fresh(relation, torch.tensor(missing, dtype=torch.long))
+        fresh = self._fresh(relation, heads.new_tensor(missing))
         place = {head: at for at, head in enumerate(missing)}
         found = torch.zeros(
             (len(numbers), self.entity_count), dtype=fresh.dtype, device=fresh.device
@@ -158,18 +171,9 @@ class Rows:
             else:
                 found[at].index_copy_(0, row[0], row[1])
                 self._kept.move_to_end((relation, head))
-        self._keep(relation, missing, fresh)
+        if keep:
+            self._keep(relation, missing, fresh)
         return found
-
-    def values(self, relation: int, heads: Tensor, tails: Tensor) -> Tensor:
-        """The truth values of single links, [B], for heads [B] and tails [B]."""
-        found = [
-            self.rows(relation, some).gather(1, ends[:, None])[:, 0]
-            for some, ends in zip(
-                torch.split(heads, AT_ONCE), torch.split(tails, AT_ONCE), strict=True
-            )
-        ]
-        return torch.cat(found) if found else torch.empty(0)
 
     # --- making and keeping ---------------------------------------------------------------------
 
@@ -205,7 +209,8 @@ class Rows:
             found.clamp_(max=given.ceiling)
         if given.known is not None:
             links = self._train if given.known_in == "train" else self._observed
-            found[_places_of(links, relation, numbers)] = given.known
+            row, tail = _places_of(links, relation, numbers)
+            found[row.to(found.device), tail.to(found.device)] = given.known
         return found
 
     def _factors(self, relation: int, heads: Ids, found: Tensor) -> Tensor:
@@ -216,7 +221,7 @@ class Rows:
         row, tail = _places_of(self._train, relation, heads)
         row = row.to(found.device)
         sums = torch.zeros(len(heads), dtype=found.dtype, device=found.device)
-        sums.index_add_(0, row, found[row, tail])
+        sums.index_add_(0, row, found[row, tail.to(found.device)])
         number = torch.from_numpy(counts.astype(np.float32)).to(found.device)
         return torch.where(number > 0, number / sums.clamp_min(1e-30), torch.ones_like(number))
 

@@ -1,7 +1,7 @@
 """CQD-CO: a query's variables as vectors, by gradients to the highest truth value.
 
-What EFOk-CQA calls CQD. It needs a predictor whose score is a product of two vectors, one of the
-head and the relation, one of the tail, as ComplEx and DistMult have. It reaches a local optimum on
+What EFOk-CQA calls CQD. It needs a predictor that compares a vector of head and relation with one
+of the tail, as ComplEx and DistMult do. It reaches a local optimum on
 any query graph; answers are then scored one variable after the other, the others held.
 """
 
@@ -27,20 +27,28 @@ AT_ONCE = 256
 
 
 class VectorPredictor(Protocol):
-    """A link predictor whose score is `images(relation, head) · tail`."""
+    """A link predictor that compares queries, made of a head and a relation, with tails."""
 
-    entity_vectors: Tensor
-    """[E, D]."""
+    @property
+    def entities(self) -> Tensor:
+        """The vectors of all entities, [E, D]."""
+
+    @property
+    def relations(self) -> Tensor:
+        """Those of all directed relations, [K, …]."""
 
     @property
     def relation_count(self) -> int:
         """The number of directed relations, inverses included."""
 
-    def images(self, relations: Tensor, vectors: Tensor) -> Tensor:
-        """What tails are compared with: [B, D] for relations [B] and vectors of heads [B, D]."""
+    def queries(self, heads: Tensor, relations: Tensor) -> Tensor:
+        """What is compared with tails: [B, D] for the vectors of heads and relations."""
 
-    def penalty(self, vectors: Tensor) -> Tensor:
-        """The regulariser that the predictor was trained with, of each vector: [B]."""
+    def beside(self, queries: Tensor, tails: Tensor) -> Tensor:
+        """The logits of queries, each beside the vector of one tail: [B]."""
+
+    def cubes(self, vectors: Tensor) -> Tensor:
+        """The cubes of the moduli of vectors, summed for each: [B]."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class GradientSettings:
     """How vectors are found: AdamW with rate ``rate``, at most ``steps`` of them.
 
     A query's vectors stay as they are once its loss, minus its truth value plus ``penalty`` times
-    the regulariser, changes by less than ``least`` in a step. ``t_conorm`` joins disjuncts.
+    the cubes of the moduli, changes by less than ``least`` in a step. ``t_conorm`` joins disjuncts.
     """
 
     rate: float = 0.1
@@ -78,7 +86,7 @@ class GradientSearch:
         graphs: list[Query] = []
         for query in queries:
             graph = from_tree(query) if isinstance(query, Tree) else query
-            entities = len(self.predictor.entity_vectors)
+            entities = len(self.predictor.entities)
             check_form(graph, entities=entities, relations=self.predictor.relation_count)
             graphs.append(graph)
         groups: dict[object, list[int]] = {}
@@ -140,7 +148,7 @@ class GradientSearch:
         for _ in range(given.steps):
             vectors: dict[Term, Tensor] = {**held, **dict(zip(names, values, strict=True))}
             truth, inner = self._truth(part, columns, vectors)
-            penalty = torch.stack([self.predictor.penalty(value) for value in values]).sum(0)
+            penalty = torch.stack([self.predictor.cubes(value) for value in values]).sum(0)
             loss = given.penalty * penalty - truth - inner
             old = [value.detach().clone() for value in values]
             optimizer.zero_grad()
@@ -167,7 +175,7 @@ class GradientSearch:
 
         The sum of the images along its atoms is the best vector for a variable, but for its length.
         """
-        table = self.predictor.entity_vectors
+        table = self.predictor.entities
         for atom in part.atoms:
             for end in (atom.head, atom.tail):
                 if isinstance(end, Constant):
@@ -190,7 +198,8 @@ class GradientSearch:
 
     def _image(self, atom: Atom, columns: Tensor, vectors: Vectors) -> Tensor:
         head = vectors[atom.head]
-        return self.predictor.images(_relations(atom, columns).expand(len(head)), head)
+        own = self.predictor.relations[_relations(atom, columns)]
+        return self.predictor.queries(head, own.expand(len(head), -1))
 
     def _truth(
         self, given: Conjunction, columns: Tensor, vectors: Vectors
@@ -218,7 +227,7 @@ class GradientSearch:
 
     def _atom(self, atom: Atom, columns: Tensor, vectors: Vectors) -> Tensor:
         image = self._image(atom, columns, vectors)
-        value = torch.sigmoid((image * vectors[atom.tail]).sum(1))
+        value = torch.sigmoid(self.predictor.beside(image, vectors[atom.tail]))
         return value if atom.positive else 1 - value
 
     @torch.no_grad()
@@ -226,7 +235,7 @@ class GradientSearch:
         self, part: Conjunction, free: tuple[Variable, ...], columns: Tensor, vectors: Vectors
     ) -> Tensor:
         """The scores [k, E] of one query: each free variable is every entity in turn."""
-        table = self.predictor.entity_vectors
+        table = self.predictor.entities
         rows = []
         for variable in free:
             truth = self._truth(part, columns, {**vectors, variable: table})[0]

@@ -126,13 +126,13 @@ class GraphSearch:
         Constants and anti-joins that share one variable are in the sets already.
         """
         order = reading_order(given, free)
-        net = Net(order, dict.fromkeys(order), {}, [], torch.ones(()))
+        net = Net(order, dict.fromkeys(order), {}, [], self.projection.rows.ones()[0])
         late: list[tuple[Variable, Way, int | None]] = []
         for atom in given.atoms:
             way = Way(_number(atom.relation, "relation"), atom.positive)
             head, tail = atom.head, atom.tail
             if isinstance(head, Constant):
-                row = self.projection.between((way,), torch.tensor([_entity(head)]))[0]
+                row = self.projection.between((way,), self.projection.rows.one(_entity(head)))[0]
                 if isinstance(tail, Constant):
                     net.factor = self.settings.times(net.factor, row[_entity(tail)])
                 else:
@@ -175,7 +175,7 @@ class GraphSearch:
 
     def _set(self, net: Net, variable: Variable) -> Tensor:
         own = net.sets[variable]
-        return torch.ones(self._size) if own is None else own
+        return self.projection.rows.ones() if own is None else own
 
     # --- elimination ----------------------------------------------------------------------------
 
@@ -263,7 +263,7 @@ class GraphSearch:
         many = int((own > 0).sum()) > PAPER_CANDIDATES
         if paper and many and chosen not in free and not net.tied(chosen):
             return self._uncoupled(net, chosen, free, top)
-        found = [torch.zeros(self._size) for _ in free]
+        found = [torch.zeros_like(own) for _ in free]
         others = tuple(variable for variable in free if variable != chosen)
         for value in self._values(own, free, chosen):
             bound = float(own[value] * net.factor) if self._products else float(own[value])
@@ -335,7 +335,7 @@ class GraphSearch:
         for pair in net.near(variable):
             ways = net.links.pop(pair)
             if pair[0] == variable:
-                row = self.projection.between(ways, torch.tensor([value]))[0]
+                row = self.projection.between(ways, self.projection.rows.one(value))[0]
                 self._meet(net, pair[1], row)
             else:
                 self._limit(net, pair[0], ways, value)

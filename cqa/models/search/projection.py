@@ -20,6 +20,8 @@ Key = TypeVar("Key")
 
 # So many candidates are followed at once.
 AT_ONCE = 64
+# Where more candidates are followed their rows are not kept: making them anew is as cheap.
+MOST_KEPT = 512
 
 
 class Way(NamedTuple):
@@ -41,11 +43,11 @@ class Projection:
         # What leads anywhere at all: the best tail of each head, NaN where it was not yet asked.
         self._best_tail: dict[Ways, Tensor] = {}
 
-    def between(self, ways: Ways, heads: Tensor) -> Tensor:
+    def between(self, ways: Ways, heads: Tensor, keep: bool = True) -> Tensor:
         """The values of all entities as tails of some heads, [B, E], by all relations at once."""
         parts = []
         for way in ways:
-            part = self.rows.rows(way.relation, heads)
+            part = self.rows.rows(way.relation, heads, keep)
             parts.append(part if way.positive else self.settings.negated(part))
         return self.settings.all_of(parts)
 
@@ -94,7 +96,7 @@ class Projection:
             return self.settings.times(self.between(ways, heads), ahead).amax(1)
         kept = self._best_tail.get(ways)
         if kept is None:
-            kept = torch.full((self.rows.entity_count,), float("nan"))
+            kept = torch.full_like(self.rows.ones(), float("nan"))
             self._best_tail[ways] = kept
         unknown = heads[kept[heads].isnan()]
         if len(unknown):
@@ -139,7 +141,7 @@ class Projection:
             if not bool(wanted.any()):
                 continue
             place = wanted.nonzero()[:, 0]
-            rows = self.between(ways, heads[at : at + width][place])
+            rows = self.between(ways, heads[at : at + width][place], len(heads) <= MOST_KEPT)
             part = part[:, place]
             for n in open_sets:
                 self._add(part[n], rows, found[own[n]])

@@ -52,7 +52,7 @@ def _chain(projection: Projection, tree: Tree) -> Tensor:
         relations.insert(0, int(node.relation or 0))
         node = node.operands[0]
     times, rows = projection.settings.times, projection.rows
-    start = torch.tensor([int(node.entity or 0)])
+    start = rows.one(int(node.entity or 0))
     first, one = _best(projection, rows.rows(relations[0], start))
     second, two = _best(projection, rows.rows(relations[1], one[0]))
     # (ways,), the first candidate's place changing slowest
@@ -79,7 +79,7 @@ def _best(projection: Projection, rows: Tensor) -> tuple[Tensor, Tensor]:
 def _reached(projection: Projection, values: Tensor, ends: Tensor, relation: int) -> Tensor:
     """The best of some ways, each worth a value at its end, along one more relation."""
     # Of the ways that end in one entity only the best can count.
-    best = torch.zeros(projection.rows.entity_count)
+    best = torch.zeros_like(projection.rows.ones())
     best.scatter_reduce_(0, ends, values, "amax")
     found = torch.zeros_like(best)
     heads = best.nonzero()[:, 0]

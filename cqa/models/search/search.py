@@ -53,7 +53,7 @@ class LinkSearch:
         for own in types.values():
             trees = [query for at in own if isinstance(query := queries[at], Tree)]
             for at, row in zip(own, self._trees(trees), strict=True):
-                found[at] = Scored(row.numpy()[None])
+                found[at] = Scored(row.cpu().numpy()[None])
         for at, query in enumerate(queries):
             yield found.pop(at) if isinstance(query, Tree) else self._graph(query)
 
@@ -102,16 +102,19 @@ class LinkSearch:
                 continue
             (given,) = grouped(part, form_of(projection.settings))
             operators = SearchOperators(projection, given.plan)
-            anchors, relations = torch.from_numpy(given.anchors), torch.from_numpy(given.relations)
+            anchors, relations = (
+                torch.from_numpy(one).to(self.rows.device)
+                for one in (given.anchors, given.relations)
+            )
             (state,) = run(operators, given.plan, anchors, relations)
             yield from operators.logits(state)
 
     def _graph(self, query: Query) -> Scored:
         graph = self.solver(query)[1]
-        scores = graph.marginals(query).numpy()
+        scores = graph.marginals(query).cpu().numpy()
         most = graph.settings.tuples
         if len(query.free) < 2 or not most or graph.settings.compat == "paper":
             return Scored(scores)
         rows, values = graph.tuples(query, most)
         tuples = np.array(rows, np.int32).reshape(-1, len(query.free))
-        return Scored(scores, TupleScores(tuples, values.numpy()))
+        return Scored(scores, TupleScores(tuples, values.cpu().numpy()))

@@ -76,7 +76,9 @@ class SearchOperators:
     def _dense(self, state: State) -> Tensor:
         if not isinstance(state, Entities):
             return state
-        found = torch.zeros((len(state.ids), self._projection.rows.entity_count))
+        found = torch.zeros(
+            (len(state.ids), self._projection.rows.entity_count), device=state.ids.device
+        )
         return found.scatter_(1, state.ids[:, None], 1.0)
 
 

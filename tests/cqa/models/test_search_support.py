@@ -11,16 +11,20 @@ import torch
 from torch import Tensor
 
 from cqa.errors import QueryError
+from cqa.graphs.graph import Graph
 from cqa.models.links.rows import CALIBRATIONS, Rows
-from cqa.models.search import projection
+from cqa.models.search import projection, reasoners
 from cqa.models.search.gradient import GradientSearch, GradientSettings
+from cqa.models.search.reasoners import CqdHybridOptions, FitOptions, QtoOptions
 from cqa.models.search.search import LinkSearch
-from cqa.models.search.settings import SETTINGS, SearchSettings
+from cqa.models.search.settings import SearchSettings
+from cqa.models.settings import model_class, read_settings
 from cqa.notation.trees import from_tree
 from cqa.query import Atom, Conjunction, Constant, Query, Variable
 from cqa.types.betae import BETAE, named
 from cqa.types.registry import graph_types
 from cqa.types.tree import Tree, anchor, project
+from kopl_base.errors import SettingsError
 from tests.cqa.models.small_predictor import Table, small_graph
 from tests.cqa.models.test_search import CLOSE, EXACT, filled, filled_graph, made
 from tests.cqa.random_queries import ENTITIES, RELATIONS, random_query
@@ -52,7 +56,7 @@ def test_the_best_binding_is_worth_what_the_answer_scores(seed: int) -> None:
 def test_an_explanation_tells_known_links_from_predicted_ones() -> None:
     graph = small_graph(2)
     rows = Rows(Table(2), CALIBRATIONS["degree"], graph.view("train"), graph.observed())
-    search = LinkSearch(rows, SETTINGS["qto"])
+    search = LinkSearch(rows, QtoOptions().search)
     head, relation, _ = (int(n) for n in graph.triples("train")[0])
     tree = project(project(anchor(head), relation), relation)
     query = from_tree(tree)
@@ -116,7 +120,7 @@ def test_a_beam_is_a_lower_bound_and_follows_the_best() -> None:
 
 
 def test_what_is_observed_comes_on_top_of_a_beam() -> None:
-    settings = replace(SETTINGS["cqd-hybrid"], beam=1)
+    settings = replace(CqdHybridOptions().search, beam=1)
     search, brute = made(settings, 2)
     head, relation, _ = (int(n) for n in small_graph(2).triples("train")[0])
     row = brute.table[relation, head]
@@ -143,7 +147,7 @@ def test_types_have_settings_of_their_own() -> None:
 )
 def test_settings_are_checked(change: dict[str, object], message: str) -> None:
     with pytest.raises(QueryError, match=message):
-        replace(SETTINGS["qto"], **change)
+        replace(QtoOptions().search, **change)
 
 
 # --- published programs ---------------------------------------------------------------------------
@@ -169,8 +173,8 @@ def test_published_3p_lays_values_of_the_first_link_beside_other_ways() -> None:
 
 
 def test_published_pni_negates_the_last_link_only() -> None:
-    corrected, brute = made(SETTINGS["qto"], 9)
-    published = LinkSearch(corrected.rows, replace(SETTINGS["qto"], compat="paper"))
+    corrected, brute = made(QtoOptions().search, 9)
+    published = LinkSearch(corrected.rows, replace(QtoOptions().search, compat="paper"))
     tree = filled(named("pni"), Random(4))
     (negated, positive) = tree.operands
     chain = negated.operands[0]
@@ -186,7 +190,7 @@ def test_published_pni_negates_the_last_link_only() -> None:
 
 def test_published_fit_tries_only_observed_values_on_cycles() -> None:
     exact, _ = made(replace(EXACT["fit"], cut=None), 3)
-    published = LinkSearch(exact.rows, replace(SETTINGS["fit"], compat="paper"))
+    published = LinkSearch(exact.rows, replace(FitOptions().search, compat="paper"))
     random = Random(5)
     kinds = [one for one in graph_types() if one.free == 1 and one.topology == "cyclic"]
     different = 0
@@ -206,22 +210,26 @@ class Vectors:
 
     def __init__(self, seed: int, entities: int = ENTITIES, size: int = 6) -> None:
         made = torch.Generator().manual_seed(seed)
-        self.entity_vectors = torch.randn((entities, size), generator=made)
+        self.entities = torch.randn((entities, size), generator=made)
         self.relations = torch.randn((2 * RELATIONS, size), generator=made)
         self.relation_count = 2 * RELATIONS
 
-    def images(self, relations: Tensor, vectors: Tensor) -> Tensor:
+    def queries(self, heads: Tensor, relations: Tensor) -> Tensor:
         """Heads times relations."""
-        return self.relations[relations] * vectors
+        return heads * relations
 
-    def penalty(self, vectors: Tensor) -> Tensor:
+    def beside(self, queries: Tensor, tails: Tensor) -> Tensor:
+        """Their products with tails."""
+        return (queries * tails).sum(1)
+
+    def cubes(self, vectors: Tensor) -> Tensor:
         """The cubes of the lengths."""
         return vectors.abs().pow(3).sum(1)
 
     def truth(self, relation: int, head: int) -> Tensor:
         """The truth values of all tails."""
-        image = self.relations[relation] * self.entity_vectors[head]
-        return torch.sigmoid(self.entity_vectors @ image)
+        image = self.relations[relation] * self.entities[head]
+        return torch.sigmoid(self.entities @ image)
 
 
 def test_without_existential_variables_the_scores_are_the_links() -> None:
@@ -265,3 +273,39 @@ def test_atoms_against_the_order_of_reading_are_inverted() -> None:
     query = Query((free,), (Conjunction((Atom(0, free, Constant(3)),)),))
     found = GradientSearch(vectors, GradientSettings(steps=1)).scores(query)
     np.testing.assert_allclose(found.scores[0], vectors.truth(1, 3).numpy(), **CLOSE)
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["cqd-beam", "cqd-hybrid", "qto", "fit", "cqd-co"])
+def test_a_model_is_made_of_the_run_that_its_settings_name(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = small_graph(3)
+    asked = []
+
+    def run(place: str, given: Graph) -> object:
+        asked.append((place, given))
+        return Vectors(3) if name == "cqd-co" else Table(3)
+
+    monkeypatch.setattr(reasoners, "load_run", run)
+    settings = read_settings(None, [f"model={name}", f"{name}.predictor=runs/links"])
+    model = model_class(name).create(settings, graph)
+    assert asked == [("runs/links", graph)]
+    queries = [filled(named(kind), Random(kind)) for kind in ("2p", "pni", "up")]
+    for query, found in zip(queries, model.scores_of(queries), strict=True):
+        assert found.scores.shape == (1, ENTITIES)
+        np.testing.assert_allclose(model.scores(query).scores, found.scores, rtol=1e-3)
+    assert model.paper and model.cost and model.cycles
+    with pytest.raises(SettingsError, match=rf"{name}\.predictor=runs/complex"):
+        model_class(name).create(read_settings(None, [f"model={name}"]), graph)
+
+
+def test_settings_of_a_model_are_those_of_the_search() -> None:
+    pairs = ["model=fit", "compat=paper", "cut=0", "threshold=0.0002", "tuned=nell995"]
+    found = read_settings(None, pairs).own.search
+    assert (found.compat, found.cut, found.calibration.threshold) == ("paper", None, 0.0002)
+    assert found.unions == "disjuncts" and found.by_type["3p"] == (2, "product")
+    with pytest.raises(SettingsError, match="calibration must be one of"):
+        read_settings(None, ["model=qto", "calibration=best"])
