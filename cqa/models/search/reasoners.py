@@ -140,7 +140,7 @@ class PredictorModel:
     free_variables: ClassVar[str] = "max-marginals, tuples"
     exact: ClassVar[bool] = False
     cost: ClassVar[str] = ""
-    learns: ClassVar[bool] = False
+    needs_training: ClassVar[bool] = False
 
     def __init__(self, options: Any, graph: Graph, predictor: Any) -> None:
         raise NotImplementedError

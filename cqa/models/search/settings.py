@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from cqa.errors import QueryError
-from cqa.models.links.rows import Calibration
+from cqa.models.links.rows import CALIBRATIONS, Calibration
 
 Norm = Literal["product", "minimum"]
 Conorm = Literal["sum", "maximum"]
@@ -119,3 +119,12 @@ TUNED: Mapping[str, Mapping[str, tuple[int, Norm]]] = {
         "ip": (256, _P), "2u": (2, _M), "up": (2, _M), "4i": (2, _P), "4p": (2, _P),
     },
 }  # fmt: skip
+
+SETTINGS: Mapping[str, SearchSettings] = {
+    "cqd-beam": SearchSettings(CALIBRATIONS["minmax"], beam=64, cut=64),
+    "cqd-hybrid": SearchSettings(
+        CALIBRATIONS["minmax-observed"], beam=64, beam_known=True, beam_most=512, cut=64
+    ),
+    "qto": SearchSettings(CALIBRATIONS["degree"], negation=3.0),
+    "fit": SearchSettings(CALIBRATIONS["normalised"], unions="disjuncts", cut=10),
+}

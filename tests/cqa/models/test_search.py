@@ -10,9 +10,8 @@ import pytest
 import torch
 
 from cqa.models.links.rows import CALIBRATIONS, Rows
-from cqa.models.search.reasoners import FitOptions, QtoOptions
 from cqa.models.search.search import LinkSearch
-from cqa.models.search.settings import SearchSettings
+from cqa.models.search.settings import SETTINGS, SearchSettings
 from cqa.notation.trees import from_tree
 from cqa.query import Query, ground
 from cqa.types.registry import betae_types, efo1_types, graph_types
@@ -52,8 +51,8 @@ EXACT = {
     "sigmoid": SearchSettings(CALIBRATIONS["sigmoid"]),
     "minimum": SearchSettings(CALIBRATIONS["minmax"], t_norm="minimum", t_conorm="maximum"),
     "hybrid": SearchSettings(CALIBRATIONS["minmax-observed"], t_conorm="maximum"),
-    "qto": QtoOptions().search,
-    "fit": replace(FitOptions().search, cut=None, unions="inner"),
+    "qto": SETTINGS["qto"],
+    "fit": replace(SETTINGS["fit"], cut=None, unions="inner"),
 }
 
 

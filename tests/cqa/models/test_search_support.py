@@ -15,9 +15,8 @@ from cqa.graphs.graph import Graph
 from cqa.models.links.rows import CALIBRATIONS, Rows
 from cqa.models.search import projection, reasoners
 from cqa.models.search.gradient import GradientSearch, GradientSettings
-from cqa.models.search.reasoners import CqdHybridOptions, FitOptions, QtoOptions
 from cqa.models.search.search import LinkSearch
-from cqa.models.search.settings import SearchSettings
+from cqa.models.search.settings import SETTINGS, SearchSettings
 from cqa.models.settings import model_class, read_settings
 from cqa.notation.trees import from_tree
 from cqa.query import Atom, Conjunction, Constant, Query, Variable
@@ -56,7 +55,7 @@ def test_the_best_binding_is_worth_what_the_answer_scores(seed: int) -> None:
 def test_an_explanation_tells_known_links_from_predicted_ones() -> None:
     graph = small_graph(2)
     rows = Rows(Table(2), CALIBRATIONS["degree"], graph.view("train"), graph.observed())
-    search = LinkSearch(rows, QtoOptions().search)
+    search = LinkSearch(rows, SETTINGS["qto"])
     head, relation, _ = (int(n) for n in graph.triples("train")[0])
     tree = project(project(anchor(head), relation), relation)
     query = from_tree(tree)
@@ -120,7 +119,7 @@ def test_a_beam_is_a_lower_bound_and_follows_the_best() -> None:
 
 
 def test_what_is_observed_comes_on_top_of_a_beam() -> None:
-    settings = replace(CqdHybridOptions().search, beam=1)
+    settings = replace(SETTINGS["cqd-hybrid"], beam=1)
     search, brute = made(settings, 2)
     head, relation, _ = (int(n) for n in small_graph(2).triples("train")[0])
     row = brute.table[relation, head]
@@ -147,7 +146,7 @@ def test_types_have_settings_of_their_own() -> None:
 )
 def test_settings_are_checked(change: dict[str, object], message: str) -> None:
     with pytest.raises(QueryError, match=message):
-        replace(QtoOptions().search, **change)
+        replace(SETTINGS["qto"], **change)
 
 
 # --- published programs ---------------------------------------------------------------------------
@@ -173,8 +172,8 @@ def test_published_3p_lays_values_of_the_first_link_beside_other_ways() -> None:
 
 
 def test_published_pni_negates_the_last_link_only() -> None:
-    corrected, brute = made(QtoOptions().search, 9)
-    published = LinkSearch(corrected.rows, replace(QtoOptions().search, compat="paper"))
+    corrected, brute = made(SETTINGS["qto"], 9)
+    published = LinkSearch(corrected.rows, replace(SETTINGS["qto"], compat="paper"))
     tree = filled(named("pni"), Random(4))
     (negated, positive) = tree.operands
     chain = negated.operands[0]
@@ -190,7 +189,7 @@ def test_published_pni_negates_the_last_link_only() -> None:
 
 def test_published_fit_tries_only_observed_values_on_cycles() -> None:
     exact, _ = made(replace(EXACT["fit"], cut=None), 3)
-    published = LinkSearch(exact.rows, replace(FitOptions().search, compat="paper"))
+    published = LinkSearch(exact.rows, replace(SETTINGS["fit"], compat="paper"))
     random = Random(5)
     kinds = [one for one in graph_types() if one.free == 1 and one.topology == "cyclic"]
     different = 0
@@ -303,6 +302,8 @@ def test_a_model_is_made_of_the_run_that_its_settings_name(
 
 
 def test_settings_of_a_model_are_those_of_the_search() -> None:
+    for name, settings in SETTINGS.items():
+        assert read_settings(None, [f"model={name}"]).own.search == settings
     pairs = ["model=fit", "compat=paper", "cut=0", "threshold=0.0002", "tuned=nell995"]
     found = read_settings(None, pairs).own.search
     assert (found.compat, found.cut, found.calibration.threshold) == ("paper", None, 0.0002)
