@@ -30,8 +30,8 @@ from generation.noise import Noise
 from kb import KnowledgeBase
 from kopl.example import BareQuestion, Example
 from kopl.executor import Executor
-from kopl.functions import COUNT, Function
-from kopl.program import Call
+from kopl.functions import COUNT, FILTER_CONCEPT, FIND, RELATE, Function
+from kopl.program import Call, post_order
 from kopl.traits import names_in, renamed
 from kopl.types import Type
 from kopl_base.errors import KoplError
@@ -58,6 +58,7 @@ class Patterns:
     shares: Mapping[str, int]
     names: Mapping[str, int]
     pairs: int
+    kinds: int
     patterns: Mapping[str, Sequence[str]]
     lists: Mapping[str, Sequence[str]]
     before: Sequence[str]
@@ -99,6 +100,7 @@ class Unanswerable:
         """
         random = Random(f"unanswerable {self.seed}")
         named = [one for example in examples for one in self._named(example)]
+        of_a_kind = [one for one in named if _says_kind(one.example.program)]
         if not named:
             raise KoplError("no question names an entity, so none can be made that has no answer")
         kinds, weights = list(patterns().shares), list(patterns().shares.values())
@@ -107,7 +109,10 @@ class Unanswerable:
         made = 0
         while made < count:
             for kind in random.choices(kinds, weights, k=TRIES):
-                tries = (self._question(kind, named, random) for _ in range(TRIES))
+                sources = named
+                if kind == "premise" and of_a_kind and random.random() < patterns().kinds / 100:
+                    sources = of_a_kind
+                tries = (self._question(kind, sources, random) for _ in range(TRIES))
                 text = next((one for one in tries if one is not None), None)
                 if text is None:
                     continue
@@ -190,6 +195,8 @@ class Unanswerable:
             front = random.random() < 0.5
             word = random.choice(patterns().before if front else patterns().behind)
             name = f"{word} {made}" if front else f"{made} {word}"
+        elif way == "changed":
+            name, by_parts = self._changed(own, others, random), False
         else:
             by_parts = False
             name = " ".join(self._made_up(others, random) for _ in own.split()[:2])
@@ -220,6 +227,20 @@ class Unanswerable:
                 text = ""
             text += letter
         return text[:1].upper() + text[1:].lower()
+
+    def _changed(self, name: str, names: Sequence[str], random: Random) -> str:
+        """A name with some letters within one of its words exchanged: "Latveria" for "Latvia".
+
+        More than a slip of the pen changes.
+        """
+        words = name.split()
+        at = max(range(len(words)), key=lambda place: len(words[place]))
+        word, new = words[at], self._made_up(names, random).lower()
+        begin = random.randint(0, max(0, len(word) - 3))
+        count = random.randint(1, 3)
+        words[at] = word[:begin] + new[: random.randint(2, 4)] + word[begin + count :]
+        words[at] = words[at][:1].upper() + words[at][1:]
+        return " ".join(words)
 
     @staticmethod
     @cache
@@ -294,6 +315,15 @@ class Unanswerable:
     @cached_property
     def _executor(self) -> Executor:
         return Executor(self.kb)
+
+
+def _says_kind(program: Call) -> bool:
+    """Whether a program says of what kind the thing is that is found: a queen, a language."""
+    return any(
+        call.function is FILTER_CONCEPT and call.inputs[0].function is RELATE
+        and call.inputs[0].inputs[0].function is FIND
+        for call in post_order(program)
+    )  # fmt: skip
 
 
 def _may_find_nothing(program: Call) -> bool:

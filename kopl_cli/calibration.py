@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Of the questions with answers by which a run learns to be silent, so many are typed in haste.
 TYPED = 0.5
+# Fitted anew, a run is asked so many times as many questions as at the end of its training.
+ANEW = 3
 
 
 def questions_for_silence(
@@ -77,7 +79,7 @@ def calibrate_anew(folder: Path, kb: str | None, new_kb: bool = False) -> None:
             _, remarks = calibrate(folder, parser, decoding, most)
             for remark in remarks:
                 print(f"{folder}: {remark}")
-    print(f"{folder}: {_calibrate_silence(folder, parser, SILENCE * ASKING)}", flush=True)
+    print(f"{folder}: {_calibrate_silence(folder, parser, ANEW * SILENCE * ASKING)}", flush=True)
 
 
 def _calibrate_silence(folder: Path, parser: Parser, most: int) -> str:

@@ -19,11 +19,14 @@ import numpy.typing as npt
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
-from kopl.functions import FIND
+from kopl.answer_forms import AnswerForm, Is
+from kopl.functions import FIND, RELATE
 from kopl.program import Call, post_order
+from kopl.traits import names_in
 from kopl.types import Kind, Type
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions, stem
+from parsers.refusals.openings import sort_of
 from parsers.refusals.wording import ASKED, Item, Wording, schema_items, script, stems
 from parsers.spelling import foldings, letters
 from parsers.tokens import Question
@@ -49,10 +52,19 @@ SMALL = frozenset(stem(word) for word in _GRAMMAR.split())
 _ASKING = frozenset("who whose where when how many much old long tall".split())  # noqa: SIM905
 # A word of a question goes with an item so surely that a program without the item does not say it.
 SURE = 0.5
+# ... and so surely that it hardly ever means anything else.
+SURELY = 0.8
 # An answer that says there is none: a count or a quantity of zero.
+_OF = frozenset(("of", "in", "for", "from"))
 _ZERO = re.compile(r"0(?: |$)")
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _NOT = re.compile(r"\b(?:not|never|except|(?:do|does|did|is|are|was|were|have|has)n['’]?t)\b", re.I)
+# "The second largest": no program says another than the first.
+_ORDINAL = re.compile(
+    r"\b(?:second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+(?:nd|rd|th))"
+    r"(?=[- ](?:\w{2,}est|most|least)\b)",
+    re.I,
+)
 # Questions that begin so ask whether something is, or say "don't you know".
 _WONDERS = re.compile(
     r"\W*(?:(?:is|are|was|were|do|does|did|has|have|can|could)(?:n['’]?t)?|why)\b", re.I
@@ -105,6 +117,7 @@ class Evidence:
     written: Question  # as it was asked, of as many tokens
     program: Call | None
     first: Call | None = None  # the most probable program
+    said: tuple[str, ...] = ()
     values: dict[str, float] = field(default_factory=dict)
     names: list[NameFit] = field(default_factory=list)
     # Tokens that no name of the program covers: unknown anywhere; that go with other items.
@@ -114,13 +127,19 @@ class Evidence:
     unsupported: list[Item] = field(default_factory=list)
     # Tokens of names that there are, in the program or not.
     named: set[int] = field(default_factory=set)
-    # How many separate runs of tokens these are.
+    # Tokens that are read as words two slips of the pen away.
+    mended: list[int] = field(default_factory=list)
+    # How many separate runs of tokens the names are.
     things: int = 0
     # Those that no name covers, and their stems.
     loose: list[int] = field(default_factory=list)
     content: list[str] = field(default_factory=list)
-    # Years and a "not" that the program does not say, as they were written.
+    # Years, an ordinal and a "not" that the program does not say, as they were written.
     left_out: list[str] = field(default_factory=list)
+    # Whether questions that open so hardly ever have such an answer.
+    is_seldom: bool = False
+    # Whether it asks for a kind of thing that is neither said nor found.
+    is_other_kind: bool = False
 
     def vector(self) -> Floats:
         """The numbers in the order of `FEATURES`."""
@@ -138,6 +157,8 @@ FEATURES = (
     "question mark", "words", "single word", "items not used", "unexplained", "talk",
     "misspelt", "said together", "rival", "rival ahead", "first support", "first is nothing",
     "empty and probable", "empty and supported", "unknown and probable",
+    "agreement", "name edits beyond one", "name change", "seldom so", "concept left out",
+    "head unknown", "head elsewhere", "said otherwise",
 )  # fmt: skip
 
 
@@ -151,6 +172,7 @@ class Evidencer:
         self.linker, self.mentions, self.wording, self.read = linker, mentions, wording, read
         # By stems: how much more often a word comes in talk than in questions, as a logarithm.
         self.talk: dict[str, float] = {}
+        self._instances: dict[str, frozenset[str]] = {}
 
     @cached_property
     def name_words(self) -> Mapping[str, bool]:
@@ -183,12 +205,14 @@ class Evidencer:
         if len(written.words) != len(question.words):
             question = written
         first = tried[0] if tried else best
-        found = Evidence(question, written, best.prediction.program, first.prediction.program)
+        programs = best.prediction.program, first.prediction.program
+        found = Evidence(question, written, *programs, best.said or ())
         values = found.values
         self._of_search(values, tried, best)
         self._of_answer(values, tried, best)
-        covered = self._of_names(found)
-        self._of_words(found, covered)
+        form = best.prediction.form
+        covered = self._of_names(found, form)
+        self._of_words(found, covered, form)
         found.left_out = _left_out(found, covered)
         values["first is nothing"] = values["best is empty"] * values["first support"]
         values["empty and probable"] = values["empty"] * values["probability"]
@@ -207,6 +231,7 @@ class Evidencer:
         ]  # fmt: skip
         margin = log - max(others, default=-math.inf)
         values["margin"] = max(-MOST_MARGIN, min(MOST_MARGIN, margin)) / 4
+        values["agreement"] = _agreement(tried, best)
         top = max((one.prediction.log_probability for one in tried), default=log)
         values["behind the best"] = min(MOST_MARGIN, max(0.0, top - log))
         first = tried[0] if tried else best
@@ -229,8 +254,8 @@ class Evidencer:
 
     # --- names -------------------------------------------------------------------------------
 
-    def _of_names(self, found: Evidence) -> set[int]:
-        """The tokens that the texts of the program cover."""
+    def _of_names(self, found: Evidence, form: AnswerForm | None) -> set[int]:
+        """The tokens that the texts of the program and of its form cover."""
         question, values = found.question, found.values
         covered: set[int] = set()
         for call in post_order(found.program) if found.program is not None else ():
@@ -243,6 +268,8 @@ class Evidencer:
                         at for first, last in question.spans_of(text)
                         for at in range(first, last + 1)
                     )  # fmt: skip
+        if isinstance(form, Is):
+            found.names.append(self._fit(question, form.name))
         for one in found.names:
             if one.span is not None and one.fit >= FITTING:
                 covered.update(range(one.span[0], one.span[1] + 1))
@@ -254,6 +281,18 @@ class Evidencer:
         values["name edits"] = min(4, max((one.edits for one in found.names), default=0)) / 4
         values["name begins otherwise"] = float(any(not one.same_first for one in near))
         values["name is near"] = float(bool(near))
+        found.mended = [
+            at for at, (word, read) in enumerate(
+                zip(found.written.words, question.words, strict=True)
+            ) if word != read and OSA.distance(letters(word), letters(read)) > 1
+        ]  # fmt: skip
+        is_mended = any(
+            one.span is not None and one.span[0] <= at <= one.span[1]
+            for one in found.names for at in found.mended
+        )  # fmt: skip
+        values["name edits beyond one"] = float(is_mended or any(one.edits > 1 for one in near))
+        changes = (one.edits / max(4, len(one.name)) for one in near)
+        values["name change"] = min(0.5, max(changes, default=0.0)) * 2
         return covered
 
     def _fit(self, question: Question, name: str) -> NameFit:
@@ -293,7 +332,9 @@ class Evidencer:
 
     # --- words -------------------------------------------------------------------------------
 
-    def _of_words(self, found: Evidence, covered: set[int]) -> None:
+    def _of_words(
+        self, found: Evidence, covered: set[int], form: AnswerForm | None
+    ) -> None:  # fmt: skip
         question, wording, values = found.question, self.wording, found.values
         every = stems(question)
         said = [(at, word) for at, word in enumerate(every) if word and word.isalpha()]
@@ -385,7 +426,7 @@ class Evidencer:
         foreign_words = other_languages()
         foreign = sum(
             letters(question.words[at]) in foreign_words
-            and wording.counts.get(word, 0) < 3 and word not in self.name_words
+            and wording.counts.get(word, 0) < 3 and at not in found.named
             for at, word in content
         )  # fmt: skip
         values["other language"] = min(3, foreign) / 3
@@ -395,6 +436,49 @@ class Evidencer:
         other = [n for n in mentioned.items if self.mentions.entries[n] not in items]
         values["items not used"] = min(2, len(other)) / 2
         values["talk"] = mean_talk(words, self.talk)
+        values["seldom so"] = 0.0
+        if found.program is not None:
+            sort = sort_of(found.program, form, self.linker.schema)
+            values["seldom so"] = wording.openings.seldom(every, sort)
+            found.is_seldom = wording.openings.contradicts(every, sort)
+        head = _head(every, covered)
+        values["concept left out"] = self._left_concept(found, head, every, items)
+        found.is_other_kind = values["concept left out"] > 0 and not values["truth"]
+        values["said otherwise"] = float(
+            not explained and max(doubts, default=0) >= SURELY and values["least support"] < 0.05
+        )
+        values["head unknown"] = float(head in found.unknown)
+        values["head elsewhere"] = float(head in found.contradicted)
+
+    def _left_concept(
+        self, found: Evidence, head: int | None, every: Sequence[str], items: Collection[Item]
+    ) -> float:  # fmt: skip
+        """How surely what is asked for is a kind of thing that is neither said nor found.
+
+        "Who is the king of Brazil?": Brazil is no monarchy, and who is found is no monarch.
+        """
+        said = {
+            item[1]: share
+            for item, share in (self.wording.telling(every[head]) if head is not None else ())
+            if share >= SURE and item[0] == "concept" and item not in items
+        }  # fmt: skip
+        if not said or found.program is None:
+            return 0.0
+        if sum(call.function is RELATE for call in post_order(found.program)) > 1:
+            return 0.0  # what is on the way may be of the kind
+        things = {*names_in(found.program), *found.said}
+        return max(
+            (share for concept, share in said.items() if not things & self._names_of(concept)),
+            default=0.0,
+        )
+
+    def _names_of(self, concept: str) -> frozenset[str]:
+        """The names of a concept's instances."""
+        if concept not in self._instances:
+            kb = self.linker.kb
+            nodes = kb.instances_of(concept).tolist()
+            self._instances[concept] = frozenset(kb.name_of(node) for node in nodes)
+        return self._instances[concept]
 
     def _supports(
         self, items: Iterable[Item], words: Sequence[str], every: Sequence[str]
@@ -443,8 +527,34 @@ class Evidencer:
         return max(said * 0.9, self.wording.support(item, words))
 
 
+def _agreement(tried: Sequence[Tried], best: Tried) -> float:
+    """The share of the probability of all that was tried that says the same as the best."""
+    total = same = 0.0
+    for one in tried:
+        share = math.exp(max(LEAST_LOG, one.prediction.log_probability))
+        total += share
+        same += share if one.said == best.said else 0.0
+    return same / total if total else 1.0
+
+
+def _head(stems: Sequence[str], covered: Collection[int]) -> int | None:
+    """The token that says what is asked of a name: "wage" in "the minimum wage in Germany".
+
+    It stands in front of a preposition and what the program names, or behind that and "'s".
+    """
+    for at in range(2, len(stems)):
+        before = stems[at - 1]
+        if at not in covered or at - 1 in covered:
+            continue
+        if before == "the" and at > 2:
+            at, before = at - 1, stems[at - 2]
+        if before in _OF and stems[at - 2] and at - 2 not in covered:
+            return at - 2
+    return None
+
+
 def _left_out(found: Evidence, covered: Collection[int]) -> list[str]:
-    """The years and the "not" of a question that its program does not say.
+    """The years, ordinals and the "not" of a question that its program does not say.
 
     A year is that of a date, too; in a question of yes or no a "not" only wonders.
     """
@@ -458,6 +568,7 @@ def _left_out(found: Evidence, covered: Collection[int]) -> list[str]:
         if _YEAR.fullmatch(word) and at not in covered and at not in found.named
         and word not in texts
     ]  # fmt: skip
+    left += _ORDINAL.findall(found.written.text)
     negated = _NOT.search(found.written.text)
     is_said = any("!=" in call.arguments for call in calls)
     is_wondering = found.values["truth"] or _WONDERS.match(found.written.text)

@@ -102,7 +102,7 @@ def unknown_name(evidence: Evidence) -> str:
         if one.span is not None and one.fit < DOUBTED
         for at in range(one.span[0], one.span[1] + 1)
     } | {*evidence.unknown, *evidence.unlinked}
-    doubted -= evidence.named  # fmt: skip
+    doubted = (doubted - evidence.named) | {*evidence.mended}
     capitals = {at for at in doubted if at and question.words[at][:1].isupper()}
     begins = capitals or doubted
     runs = [(begin, _end(evidence, begin, doubted, bool(capitals))) for begin in sorted(begins)]
@@ -178,7 +178,7 @@ def _known_of(name: str, item: str, linker: Linker) -> list[str]:
             if (relation := getattr(record, "relation", None)) is not None:
                 found[str(relation)] = None
     found.pop(item, None)
-    return near_names(item, found, NEAR, 0)
+    return near_names(item, found, NEAR)
 
 
 def _ambiguous(tried: Sequence[Tried], best: Tried) -> Refusal:

@@ -33,6 +33,7 @@ from parsers.refusals.classifier import Classifier, Floats
 from parsers.refusals.evidence import FEATURES, SMALL, Evidence, Evidencer, Tried, mean_talk
 from parsers.refusals.refusal import Refusal, left_out, missing_name, refusal_of
 from parsers.refusals.wording import ASKED, Wording, stems
+from parsers.spelling import english
 from parsers.tokens import Question
 
 FORMAT = 2
@@ -45,18 +46,21 @@ CLASSES = ("right", "wrong", *OUTSIDE)
 STRANGE, MISLEADING = 0.2, 0.5
 # To answer a question rightly counts so much more than to refuse one that has no answer: who does
 # not believe an answer can look at its program, and who gets none has nothing.
-PREFERENCE = 2
+PREFERENCE = 4
 # The probability of the kinds is found by leaving out one of so many parts of the questions.
 FOLDS = 5
 # Of the words, so many tell that a question is in another language.
 FOREIGN = 0.4
+# What names something is no question all the same from so high a probability on.
+SURELY_NONE = 0.8
 # Two readings whose probabilities are at most so far apart, as logarithms, are both possible.
 TWO_WAYS = 1.5
 # Of what a run is fitted on, the least that tells anything.
 FEWEST = 20
 # Fewer such items of a schema were in training than this share: it is another schema.
 OWN_SCHEMA = 0.5
-# An answer whose program leaves out a year or a "not" of the question is no surer than this.
+# An answer whose program leaves out a year, an ordinal or a "not" of the question, or that is of a
+# sort for which hardly any question that opens so asks, is no surer than this.
 LEFT_OUT = 0.04
 
 
@@ -114,7 +118,7 @@ class Silence:
         evidence = self.evidencer.of(question, tried, best)
         shares = self.classifier.probabilities(evidence.vector()[None])[0]
         confidence = float(shares[0])
-        if evidence.left_out:
+        if evidence.left_out or evidence.is_seldom or evidence.is_other_kind:
             confidence = min(confidence, LEFT_OUT)
         least = self.least if least is None else least
         if least == 0 or (confidence >= least and best.said and not unnamed):
@@ -163,17 +167,28 @@ def kind_of(
         values["other language"] > 0 and values["common share"] < FOREIGN
     ):
         return "language"
+    outside = {kind: float(shares[CLASSES.index(kind)]) for kind in OUTSIDE}
+    of_outside = max(outside, key=lambda kind: outside[kind])
+    is_english = any(evidence.question.words[at].lower() in english() for at in evidence.loose)
+    if of_outside == "language" and not is_english:
+        return "language"
+    if of_outside == "none" and (not evidence.named or outside["none"] >= SURELY_NONE):
+        return "none"
     is_asked = "?" in evidence.question.text or values["begins as known"] >= 1
     if not evidence.named and not called and not is_asked and not values["explained"]:
         return "none"
     likeliest = CLASSES[int(np.argmax(shares))]
-    if likeliest in ("right", "wrong") and best.said and _in_two_ways(tried, best):
+    is_other = evidence.is_seldom or evidence.is_other_kind
+    if likeliest in ("right", "wrong") and best.said and not is_other and _in_two_ways(tried, best):
         return "ambiguous"
     if called:
         return "entity"
     is_doubted = evidence.unknown or evidence.unsupported or evidence.contradicted
-    if best.said and (likeliest == "right" or (likeliest == "wrong" and not is_doubted)):
+    is_likely = likeliest == "right" or (likeliest == "wrong" and not is_doubted)
+    if best.said and is_likely and not is_other:
         return "unsure"
+    if evidence.is_other_kind and not evidence.unknown:
+        return "premise"
     if evidence.named and not evidence.unknown:
         premise, schema = (shares[CLASSES.index(kind)] for kind in ("premise", "schema"))
         is_told = not evidence.unsupported or evidence.things > 1

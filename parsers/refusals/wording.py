@@ -17,6 +17,7 @@ from kopl.program import Call, post_order
 from kopl.traits import names_in
 from kopl.types import Kind
 from parsers.linking import Linker, Mentions, stem
+from parsers.refusals.openings import Openings, sort_of
 from parsers.spelling import letters
 from parsers.tokens import Question
 
@@ -70,7 +71,8 @@ class Wording:
 
     ``counts`` are by stems outside of names, ``begins`` by the first stem of a question;
     ``items`` are shares from 0 to 1: of the questions with the word, so many have the item.
-    ``base``: the share of all questions that have the item.
+    ``base``: the share of all questions that have the item. ``openings``: what questions that
+    open in some way have for answers.
     """
 
     questions: int = 0
@@ -79,6 +81,7 @@ class Wording:
     items: Mapping[str, Sequence[tuple[Item, float]]] = field(default_factory=dict)
     base: Mapping[Item, float] = field(default_factory=dict)
     scripts: frozenset[str] = frozenset()
+    openings: Openings = field(default_factory=lambda: Openings({}))
 
     def __post_init__(self) -> None:
         ranked = sorted(self.counts, key=lambda word: (-self.counts[word], word))
@@ -93,6 +96,7 @@ class Wording:
         base: Counter[Item] = Counter()
         both: dict[str, Counter[Item]] = {}
         scripts: Counter[str] = Counter()
+        asked: list[tuple[Sequence[str], str]] = []
         total = 0
         for example in examples:
             if total == MOST_QUESTIONS:
@@ -102,6 +106,8 @@ class Wording:
             named = _named(question, example.program, mentions, linker)
             found = stems(question)
             own = [word for at, word in enumerate(found) if word and at not in named]
+            sort = sort_of(example.program, example.answer_form, linker.schema)
+            asked.append((found, sort))
             scripts.update(script(letter) for word in own for letter in word[:1])
             begins[next(filter(None, found), "")] += 1
             items = items_of(example.program)
@@ -115,6 +121,7 @@ class Wording:
             {word: _telling(counts[word], both[word], shares) for word in counts
              if counts[word] >= LEAST_COUNT},
             shares, frozenset(name for name, count in scripts.items() if count > total / 1000),
+            Openings.of(asked),
         )  # fmt: skip
 
     def knows(self, word: str) -> bool:
@@ -139,6 +146,7 @@ class Wording:
             "scripts": sorted(self.scripts),
             "items": [[*item, round(self.base[item], 6)] for item in items],
             "begins": dict(self.begins),
+            "openings": {text: dict(found) for text, found in self.openings.counts.items()},
             "words": {
                 word: [count, *([number[item], round(share, 3)] for item, share in
                                 self.items.get(word, ()))]
@@ -162,6 +170,10 @@ class Wording:
             },
             dict(entries),
             frozenset(map(str, read["scripts"])),
+            Openings({
+                str(opening): {str(sort): int(count) for sort, count in found.items()}
+                for opening, found in read["openings"].items()
+            }),
         )  # fmt: skip
 
 
