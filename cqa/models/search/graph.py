@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import torch
 from torch import Tensor
 
 from cqa.errors import QueryError
-from cqa.models.search.projection import Projection, Way, Ways
+from cqa.models.search.projection import MOST_KEPT, Projection, Way, Ways
 from cqa.models.search.settings import SearchSettings
 from cqa.query import Atom, Conjunction, Constant, Query, Term, Variable
 
@@ -24,7 +25,9 @@ PAPER_CANDIDATES = 100
 # … and tries so many values of one at most, none but those of value 1.
 PAPER_VALUES = 10
 
-Pair = tuple[Variable, Variable]
+Pair: TypeAlias = tuple[Variable, Variable]
+Columns: TypeAlias = dict[tuple[Pair, int], tuple[Tensor, Tensor]]
+"""For a link and an entity at its end: heads, and the link's value from each of them."""
 
 
 @dataclass
@@ -258,18 +261,25 @@ class GraphSearch:
         """The max-marginals where there are cycles: the values of a variable one by one."""
         core = self._core(net)
         paper = self.settings.compat == "paper"
-        chosen = next((v for v in core if v not in free), core[0]) if paper else core[0]
+        if paper:
+            chosen = next((v for v in core if v not in free), core[0])
+        else:
+            # The fewer values there are to try, the better; the first in the order of reading.
+            sizes = {v: int((self._set(net, v) > 0).sum()) for v in core}
+            chosen = min(core, key=sizes.__getitem__)
         own = self._set(net, chosen)
         many = int((own > 0).sum()) > PAPER_CANDIDATES
         if paper and many and chosen not in free and not net.tied(chosen):
             return self._uncoupled(net, chosen, free, top)
         found = [torch.zeros_like(own) for _ in free]
         others = tuple(variable for variable in free if variable != chosen)
-        for value in self._values(own, free, chosen):
+        values = self._values(own, free, chosen)
+        towards = self._towards(net, chosen, values)
+        for value in values:
             bound = float(own[value] * net.factor) if self._products else float(own[value])
             if all(bound <= self._bar(scores, top) for scores in found):
                 break
-            part = self.fixed(net, chosen, value)
+            part = self.fixed(net, chosen, value, towards)
             if others:
                 results = dict(zip(others, self._solved(part, others, top), strict=True))
                 best = max(float(scores.max()) for scores in results.values())
@@ -326,8 +336,29 @@ class GraphSearch:
         del net.sets[chosen]
         return self._solved(net, free, top)
 
-    def fixed(self, net: Net, variable: Variable, value: int) -> Net:
-        """The net with an entity for a variable."""
+    def _towards(self, net: Net, chosen: Variable, values: list[int]) -> Columns:
+        """What links that are read towards a variable say of some of its values."""
+        found: Columns = {}
+        ends = torch.tensor(values, device=net.factor.device, dtype=torch.long)
+        for pair in net.near(chosen):
+            if pair[1] != chosen or not values:
+                continue
+            own = self._set(net, pair[0])
+            heads = own.nonzero()[:, 0]
+            keep = len(heads) <= MOST_KEPT
+            parts = [
+                self.projection.between(net.links[pair], chunk, keep)[:, ends]
+                for chunk in torch.split(heads, 64)
+            ]
+            table = torch.cat(parts) if parts else own.new_zeros((0, len(values)))
+            for at, value in enumerate(values):
+                found[pair, value] = heads, table[:, at]
+        return found
+
+    def fixed(
+        self, net: Net, variable: Variable, value: int, towards: Columns | None = None
+    ) -> Net:
+        """The net with an entity for a variable; ``towards`` are links to it that are known."""
         net = net.copied()
         own = net.sets.pop(variable)
         if own is not None:
@@ -337,6 +368,12 @@ class GraphSearch:
             if pair[0] == variable:
                 row = self.projection.between(ways, self.projection.rows.one(value))[0]
                 self._meet(net, pair[1], row)
+            elif towards and (pair, value) in towards:
+                heads, column = towards[pair, value]
+                given = self._set(net, pair[0])
+                left = torch.zeros_like(given)
+                left[heads] = self.settings.times(given[heads], column)
+                net.sets[pair[0]] = left
             else:
                 self._limit(net, pair[0], ways, value)
         ties, net.ties = net.ties, []
