@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from cqa.graphs.graph import Graph
 from cqa.models.links.network import TINY, LinkModel, LinkSettings, LossName
 from cqa.models.settings import Settings
-from kopl_base.settings import Count, Float, NotNegative
+from kopl_base.errors import SettingsError
+from kopl_base.settings import Count, NotNegative
 
 # Numbers that the differences of a block of tails take: they stay near the processor.
 BLOCK = 1 << 18
@@ -27,18 +28,19 @@ class TransESettings(LinkSettings):
 
     loss: LossName = "sampled"
     regularizer: NotNegative = 0.0
-    init: Float = 0.1
+    init: NotNegative = 0.1
+
+    def __post_init__(self) -> None:
+        if self.relation_weight:
+            raise SettingsError("relation_weight must be 0: distances do not predict relations")
 
 
 @checked(frozen=True)
-class RotatESettings(LinkSettings):
+class RotatESettings(TransESettings):
     """Those of RotatE; entities have 2 ``rank`` numbers, relations ``rank`` angles."""
 
     rank: Count = 64
-    loss: LossName = "sampled"
     candidates: Count = 500
-    regularizer: NotNegative = 0.0
-    init: Float = 0.1
 
 
 class Distance(LinkModel):

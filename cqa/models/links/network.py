@@ -149,7 +149,7 @@ class LinkModel(nn.Module):
         return vectors.abs().pow(3).sum(1)
 
     def relation_losses(self, heads: Tensor, tails: Tensor, relations: Tensor) -> Tensor:
-        """The summed loss of telling the relations of heads and tails; models may lack it."""
+        """The summed loss of telling the relations of heads and tails, where the model can."""
         raise NotImplementedError
 
     # --- predicting -----------------------------------------------------------------------------
