@@ -94,7 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
         config = configs_folder() / "default.yaml" if name is None else find_config(name)
         settings = read_settings(config, arguments.set)
     # The run is to be found, and to go on, from any folder.
-    settings = settings.changed({"kb": lasting(settings.kb)})
+    places = (f"{lasting(one.kb)}{one.file and '='}{one.file}" for one in settings.besides)
+    settings = settings.changed({"kb": lasting(settings.kb), "beside": ",".join(places)})
     use_threads(settings.threads)
     group = training.joined(settings)
     clock = Clock(group.device, settings.threads, training_questions.workers(settings), moment)
@@ -106,25 +107,41 @@ def run(arguments: argparse.Namespace) -> int:
             kb = load_own(folder, settings.kb, "--set kb=KB")
         else:
             kb = load(settings.kb)
+        others = [load(one.kb) for one in settings.besides]
         if not arguments.resume:
             folder = group.first(lambda: free_folder(Path(settings.output)))
             group.say(f"run: {folder}")
             group.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
             given = settings
             settings = group.first(lambda: training_questions.make(kb, given, folder, clock))
+            group.first(lambda: training_questions.make_beside(others, settings, folder))
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
         after = scoring_of(folder, settings, len(valid))
         valid = list(settings.training.choosing(valid))
+        beside = [
+            training.Beside(
+                one,
+                list(read_examples(training_questions.beside_file(folder, number, "train"))),
+                settings.training.choosing(
+                    list(read_examples(training_questions.beside_file(folder, number, "valid")))
+                ),
+            )
+            for number, one in enumerate(others, 1)
+        ]
         if wanted := round(settings.training.recombined * len(train)):
             longer = list(recombined(train, wanted, settings.seed))
             group.say(f"recombined: {len(longer)} questions made of the training part")
             train += longer
         if arguments.resume:
-            trainer = training.go_on(folder, kb, train, valid, group, clock, after.cost, settings)
+            trainer = training.go_on(
+                folder, kb, train, valid, group, clock, after.cost, settings, beside
+            )
         else:
-            trainer = training.begin(folder, settings, kb, train, valid, group, clock, after.cost)
+            trainer = training.begin(
+                folder, settings, kb, train, valid, group, clock, after.cost, beside
+            )
         finished = trainer.run()
     finally:
         group.close()

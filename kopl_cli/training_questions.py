@@ -40,6 +40,12 @@ def check(settings: Settings) -> None:
             "there is no such file or folder of questions; name it with --set data=PATH",
             source=settings.data,
         )
+    for other in settings.besides:
+        if other.file and not Path(other.file).is_file():
+            raise ReadError(
+                f"there is no such file of questions over {other.kb}; beside names it as KB=FILE",
+                source=other.file,
+            )
 
 
 def make(
@@ -69,6 +75,37 @@ def make(
     with writing(folder / SOURCES) as file:
         json.dump(asdict(found.sources), file, ensure_ascii=False)
     return settings
+
+
+def make_beside(others: Sequence[KnowledgeBase], settings: Settings, folder: Path) -> None:
+    """Write the questions of the knowledge bases beside a run's own: a part to train and to choose.
+
+    Raises KoplError for questions that cannot be read, or that are too few.
+    """
+    from generation.splits import split
+
+    for number, (kb, other) in enumerate(zip(others, settings.besides, strict=True), 1):
+        if other.file:
+            examples = list(read_examples(other.file))
+        else:
+            own = settings.changed({"kb": other.kb, "seed": (settings.seed + 1 + number) % 2**63})
+            count, profile, noise = settings.beside_questions, settings.profile, settings.noise
+            examples, _ = _made(kb, own, folder, count, profile, (0.0, 0.0), noise)
+        parts = dict(zip(("train", "valid"), split(examples, settings.seed, (9, 1)), strict=True))
+        for part, found in parts.items():
+            if not found:
+                raise KoplError(
+                    f"{len(examples)} questions over {other.kb} are too few to split; the {part}"
+                    " part is empty"
+                )
+            write_examples(beside_file(folder, number, part), found)
+        counts = " and ".join(f"{len(found)} to {part}" for part, found in parts.items())
+        print(f"beside: {other.kb} ({other.file or 'generated'}): {counts}", flush=True)
+
+
+def beside_file(folder: Path, number: int, part: str) -> Path:
+    """The file of a part of the questions over the knowledge base of that number, from 1."""
+    return folder / f"beside-{number}.{part}.jsonl"
 
 
 def _choosing(settings: Settings, count: int) -> str:

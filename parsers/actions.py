@@ -116,6 +116,10 @@ class Actions:
                 entries.append((slot, text))
         return cls(tuple(dict.fromkeys(entries)))
 
+    def with_those_of(self, other: Actions) -> Actions:
+        """These actions, and behind them those that another one has alone."""
+        return Actions(tuple(dict.fromkeys([*self.entries, *other.entries])))
+
     def __len__(self) -> int:
         return len(self.entries)
 

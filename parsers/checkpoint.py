@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,33 +28,43 @@ SOURCES = "sources.json"
 
 @dataclass(frozen=True)
 class Description:
-    """What a run is about: its model's state, the knowledge base, the answers seen in training."""
+    """What a run is about: its model's state, the knowledge base, the answers seen in training.
+
+    ``beside``: the places of further knowledge bases that it was trained on, by fingerprint.
+    """
 
     state: dict[str, Any]
     kb: str
     fingerprint: str
     answers: list[str]
+    beside: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise ValueError for parts of a wrong form, which only a damaged file has."""
-        for name, form in (("state", dict), ("kb", str), ("fingerprint", str), ("answers", list)):
+        forms = (("state", dict), ("kb", str), ("fingerprint", str), ("answers", list))
+        for name, form in (*forms, ("beside", dict)):
             if not isinstance(getattr(self, name), form):
                 raise ValueError(f"{name} is {json.dumps(getattr(self, name))[:40]}")
-        if not all(isinstance(answer, str) for answer in self.answers):
-            raise ValueError("answers are not all strings")
+        if not all(isinstance(text, str) for text in (*self.answers, *self.beside.values())):
+            raise ValueError("answers and places are not all strings")
 
     @property
     def mark(self) -> str:
         """A digest of all but the place of the knowledge base."""
-        known = json.dumps([self.state, self.fingerprint, self.answers], sort_keys=True)
+        parts: list[object] = [self.state, self.fingerprint, self.answers]
+        if self.beside:
+            parts.append(list(self.beside))
+        known = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(known.encode()).hexdigest()
 
     @classmethod
-    def of(cls, model: Model, train: list[Example]) -> Description:
+    def of(
+        cls, model: Model, train: list[Example], beside: dict[str, str] | None = None
+    ) -> Description:
         """The description of a new run."""
         answers = {example.answer for example in train if example.answer is not None}
         kb = lasting(model.settings.kb)
-        return cls(model.state(), kb, model.kb.fingerprint, sorted(answers))
+        return cls(model.state(), kb, model.kb.fingerprint, sorted(answers), beside or {})
 
 
 def lasting(kb: str) -> str:
@@ -89,6 +99,8 @@ def write_description(folder: Path, description: Description) -> None:
     """Write what a run is about."""
     with writing(folder / "parser.json") as file:
         written = {"format": FORMAT, "mark": description.mark, **vars(description)}
+        if not description.beside:  # as before there were such runs
+            del written["beside"]
         json.dump(written, file, ensure_ascii=False)
 
 
@@ -131,14 +143,16 @@ def restore(
     """The model of a run with its ``best`` or ``last`` weights (None: new ones).
 
     ``settings`` stand for those of the run, where they are given. ``new_kb``: the knowledge base
-    may be another one than that of the training. Raises CheckpointError when the run is damaged or
-    was trained on another knowledge base.
+    may be another one than that of the training. A run that was trained on several goes by one;
+    without weights, by all of them, to be trained on. Raises CheckpointError when the run is
+    damaged or was trained on another knowledge base.
     """
     own, description = read_run(folder)
     settings = settings or own
-    if description.fingerprint == kb.fingerprint:
+    known = description.fingerprint == kb.fingerprint
+    if known and (weights is None or not description.beside):
         return _restored(folder, settings, description, kb, weights)
-    if not new_kb:
+    if not new_kb and not known and kb.fingerprint not in description.beside:
         raise CheckpointError(
             f"{folder}: the run was trained on another knowledge base ({description.kb}); its"
             " relations and keys may differ. Train it again on this one, or say that it is to do"

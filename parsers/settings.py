@@ -135,6 +135,14 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@dataclasses.dataclass(frozen=True)
+class OtherKb:
+    """A further knowledge base of a run, and its file of questions; "" for generated ones."""
+
+    kb: str
+    file: str
+
+
 @dataclass(frozen=True)
 class Settings(PartedSettings):
     """What a run is made with; saved beside its checkpoint.
@@ -144,6 +152,8 @@ class Settings(PartedSettings):
     without any, ``questions`` examples are generated over ``kb``, in the mix of a ``profile``
     (the paper's, or short questions as people ask them), ``noise`` in a share of these, and
     ``other_profile``, a share of all, in the mix of the other one.
+    ``beside`` names further knowledge bases that are learnt over, too, with commas between:
+    ``KB``, over which ``beside_questions`` are generated, or ``KB=FILE`` with a file of questions.
     ``start_from`` is the folder of a run whose weights the training begins with.
     ``query_style`` is how queries are written that the examples do not bring. ``decoding`` is
     what the best epoch is chosen and the run scored by; of both, unconstrained decoding
@@ -166,6 +176,8 @@ class Settings(PartedSettings):
     profile: Literal["kqapro", "people"] = "kqapro"
     noise: Share = 0.0
     other_profile: Share = 0.0
+    beside: str = ""
+    beside_questions: Annotated[Int, Field(ge=20)] = 4_000
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] = 1
     output: str = "runs/default"
     decoding: DecodingName = "constrained"
@@ -201,6 +213,13 @@ class Settings(PartedSettings):
             raise SettingsError("give either data, which is split, or train, valid and test")
         if bool(self.train) != bool(self.valid) or (self.test and not self.train):
             raise SettingsError("train and valid belong together; test is added to them")
+
+    @property
+    def besides(self) -> tuple[OtherKb, ...]:
+        """What ``beside`` names."""
+        named = (one.strip() for one in self.beside.split(","))
+        parts = (one.partition("=") for one in named if one)
+        return tuple(OtherKb(kb.strip(), file.strip()) for kb, _, file in parts)
 
     @classmethod
     def of(cls, model: Any) -> Settings:

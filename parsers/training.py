@@ -39,6 +39,7 @@ from parsers.checkpoint import (
     write_settings,
 )
 from parsers.evaluation import evaluate
+from parsers.evaluation.judging import JudgedExample
 from parsers.models.base import Item, Model, NotFiniteError
 from parsers.plots import write_plots
 from parsers.registry import model_class
@@ -59,22 +60,34 @@ def kept(settings: Settings) -> dict[str, Any]:
     return {name: value for name, value in every if name not in MAY_CHANGE}
 
 
+@dataclasses.dataclass(frozen=True)
+class Beside:
+    """A further knowledge base that a model learns over, with its questions."""
+
+    kb: KnowledgeBase
+    train: Sequence[Example]
+    valid: Sequence[Example]
+
+
 class Trainer(TrainingLoop):
     """Trains one model on questions; the best epoch answers most of the validation questions.
 
-    ``scored`` questions are to be predicted after the training, in the same time.
+    Those of further knowledge bases (``beside``) count as well; what is learnt of them is among
+    ``train``. ``scored`` questions are to be predicted after the training, in the same time.
     """
 
     def __init__(
         self, folder: Path, model: Model, distributed: Distributed, train: Sequence[Item],
         valid: Sequence[Example], clock: Clock | None = None, scored: int = 0,
+        beside: Sequence[Beside] = (),
     ) -> None:  # fmt: skip
         self.model, self.settings = model, model.settings
-        self.train, self.valid = train, valid
+        self.train, self.valid = train, [*valid, *(one for other in beside for one in other.valid)]
+        self._asked = [(model.kb, valid), *((one.kb, one.valid) for one in beside)]
         clock = clock or Clock(distributed.device, self.settings.threads)
         super().__init__(
             folder, model, self.settings.training, distributed, train, seed=self.settings.seed,
-            clock=clock, validated=len(valid), after=scored,
+            clock=clock, validated=len(self.valid), after=scored,
         )  # fmt: skip
 
     @cached_property
@@ -112,16 +125,20 @@ class Trainer(TrainingLoop):
 
     def validate(self) -> tuple[int, int]:
         """How many of this process's validation questions are right, and how many those are."""
+        judged: list[JudgedExample] = []
         try:
             with self.distributed.precise():
-                report = evaluate(
-                    self.model, self.distributed.share(self.valid), (),
-                    constrained=self.settings.decoding == "constrained",
-                )  # fmt: skip
+                for kb, valid in self._asked:
+                    model = self.model.over(kb) if len(self._asked) > 1 else self.model
+                    report = evaluate(
+                        model, self.distributed.share(valid), (),
+                        constrained=self.settings.decoding == "constrained",
+                    )  # fmt: skip
+                    judged += report.judged
         except NotFiniteError as error:
             raise TrainingError(f"validation after batch {self.progress.step}: {error}") from None
-        right = sum(one.same_form if self._by_program else one.right for one in report.judged)
-        return right, len(report.judged)
+        right = sum(one.same_form if self._by_program else one.right for one in judged)
+        return right, len(judged)
 
     def told(self, share: float) -> str:
         """The share of the validation questions that is right, in words."""
@@ -141,35 +158,60 @@ def joined(settings: Settings) -> Distributed:
 def begin(
     folder: Path, settings: Settings, kb: KnowledgeBase, train: Sequence[Example],
     valid: Sequence[Example], distributed: Distributed | None = None, clock: Clock | None = None,
-    scored: int = 0,
+    scored: int = 0, beside: Sequence[Beside] = (),
 ) -> Trainer:  # fmt: skip
-    """A trainer with a new run in an empty or new folder; the last two as of `Trainer`."""
+    """A trainer with a new run in an empty or new folder; the last three as of `Trainer`."""
     distributed = distributed or joined(settings)
     distributed.seed(settings.seed)
+    parts = [(kb, train), *((one.kb, one.train) for one in beside)]
     with _too_large_explained():
-        model = model_class(settings.model).create(settings, kb, train)
-    items, left = model.prepare(train)
+        model = model_class(settings.model).create_over(settings, parts)
+    items, left = _prepared(model, parts)
     if left:
         [(reason, count)] = Counter(reason for _, reason in left).most_common(1)
         question = next(example.question for example, own in left if own == reason)
         shown = question if len(question) <= 200 else f"{question[:200]}…"
         distributed.say(wrapped(
-            f"{len(left)} of {len(train)} training questions cannot be learnt, {count} of them as"
-            f" {reason} (of: {shown})"
+            f"{len(left)} of {len(items) + len(left)} training questions cannot be learnt, {count}"
+            f" of them as {reason} (of: {shown})"
         ))  # fmt: skip
     if not items:
         raise TrainingError("none of the training questions can be learnt")
     if settings.start_from:
         distributed.say(start_from(model, Path(settings.start_from), kb))
-    distributed.first(lambda: write_run(folder, model, Description.of(model, list(train))))
+    others = {
+        one.kb.fingerprint: place for one, place in zip(beside, _places(settings), strict=True)
+    }
+    description = Description.of(model, list(train), others)
+    distributed.first(lambda: write_run(folder, model, description))
     with _too_large_explained():
-        return Trainer(folder, model, distributed, items, valid, clock, scored)
+        return Trainer(folder, model, distributed, items, valid, clock, scored, beside)
+
+
+def _places(settings: Settings) -> list[str]:
+    """Where the knowledge bases of a run lie that stand beside its own."""
+    return [one.kb for one in settings.besides]
+
+
+def _prepared(
+    model: Model, parts: Sequence[tuple[KnowledgeBase, Sequence[Example]]]
+) -> tuple[list[Item], list[tuple[Example, str]]]:
+    """What is learnt of all parts, and the examples that cannot be, with the reason."""
+    if len(parts) == 1:
+        items, left = model.prepare(parts[0][1])
+        return list(items), left
+    every: list[Item] = []
+    without: list[tuple[Example, str]] = []
+    for kb, examples in parts:
+        items, left = model.prepare_over(kb, examples)
+        every, without = every + list(items), without + left
+    return every, without
 
 
 def go_on(
     folder: Path, kb: KnowledgeBase, train: Sequence[Example], valid: Sequence[Example],
     distributed: Distributed | None = None, clock: Clock | None = None, scored: int = 0,
-    settings: Settings | None = None,
+    settings: Settings | None = None, beside: Sequence[Beside] = (),
 ) -> Trainer:  # fmt: skip
     """A trainer that resumes the run in a folder, on the same examples.
 
@@ -180,18 +222,20 @@ def go_on(
     own, description = read_run(folder)
     settings = settings or own
     state = saved_state(folder, settings)
-    if description.fingerprint != kb.fingerprint:
-        raise CheckpointError(
-            f"{folder}: the training began with another knowledge base ({description.kb}); go on"
-            " with that one, or begin a new run"
-        )
+    known = [(description.fingerprint, description.kb), *description.beside.items()]
+    for one, (fingerprint, place) in zip([kb, *(b.kb for b in beside)], known, strict=True):
+        if fingerprint != one.fingerprint:
+            raise CheckpointError(
+                f"{folder}: the training began with another knowledge base ({place}); go on"
+                " with that one, or begin a new run"
+            )
     distributed = distributed or joined(settings)
     distributed.seed(settings.seed)
     model = restore(folder, kb, weights=None, settings=settings)
     if reason := unfitting(model.network, _shapes(state["network"])):
         raise CheckpointError(f"{folder / 'resume.pt'}: {reason}")
-    items, _ = model.prepare(train)
-    trainer = Trainer(folder, model, distributed, items, valid, clock, scored)
+    items, _ = _prepared(model, [(kb, train), *((one.kb, one.train) for one in beside)])
+    trainer = Trainer(folder, model, distributed, items, valid, clock, scored, beside)
     trainer.resume(state)
     if settings != own:
         distributed.first(lambda: _changed(folder, settings, description))

@@ -93,12 +93,24 @@ def measure(series: Series) -> Section:
 
 def annotations_of(kb: KnowledgeBase) -> dict[str, dict[str, Any]]:
     """What the lexicon of ``world`` says of the names that a part of it has, by section."""
-    known = bundled_annotations().only(kb)
+    known, keys = bundled_annotations().only(kb), frozenset(kb.qualifier_keys)
+
+    def of(given: dict[str, Any]) -> dict[str, Any]:
+        details = {key: asked for key, asked in given.get("details", {}).items() if key in keys}
+        return {**given, "details": details} if details else _without(given, "details")
+
     return {
-        section: {name: given or {} for name, given in entries.items() if name in known.of(section)}
+        section: {
+            name: of(given or {}) for name, given in entries.items() if name in known.of(section)
+        }
         for text in bundled_texts().values()
-        for section, entries in yaml.safe_load(text).items()
+        # As texts: "complete: no" is one of several words there.
+        for section, entries in yaml.load(text, yaml.BaseLoader).items()
     }
+
+
+def _without(given: dict[str, Any], field: str) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name != field}
 
 
 def _half(file: Path, world: KnowledgeBase, half: Half) -> tuple[KnowledgeBase, Done]:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from kb import KnowledgeBase
 from kopl.example import Example
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, SettingsError
 from kopl_base.settings import CheckedSettings
 from kopl_base.training.memory import Parts
 from kopl_base.training.optimizer import Batch, Scores
@@ -96,6 +96,24 @@ class Model(ABC):
     ) -> Model:
         """The model that `state` and `save` describe, its weights not yet loaded."""
 
+    @classmethod
+    def create_over(
+        cls, settings: Settings, parts: Sequence[tuple[KnowledgeBase, Sequence[Example]]]
+    ) -> Model:
+        """A new model that learns over several knowledge bases, each with its examples.
+
+        The first one is that of the run. Raises SettingsError where it learns over one alone.
+        """
+        if len(parts) > 1:
+            raise SettingsError(
+                f"a model of the kind {cls.name} learns over one knowledge base; leave beside empty"
+            )
+        return cls.create(settings, *parts[0])
+
+    def over(self, kb: KnowledgeBase) -> Model:
+        """The model as it is asked over one of the knowledge bases that it learns over."""
+        return self
+
     def moved(self) -> Model:
         """The model for its knowledge base where it was trained on another one.
 
@@ -138,6 +156,12 @@ class Model(ABC):
                 readable.append(example)
         items, unlearnable = self.items(readable)
         return items, left + unlearnable
+
+    def prepare_over(
+        self, kb: KnowledgeBase, examples: Sequence[Example]
+    ) -> tuple[Sequence[Item], list[tuple[Example, str]]]:
+        """The same for examples over one of the knowledge bases that it learns over."""
+        return self.prepare(examples)
 
     @abstractmethod
     def items(

@@ -14,9 +14,11 @@ import pytest
 
 from benchmarks.parsing.halves import Half, HalvesError, check_apart, halves, restricted
 from benchmarks.parsing.human import by_source, is_validation, matches
+from benchmarks.parsing.new_kb import annotations_of
 from benchmarks.parsing.series import Series, StepError
 from benchmarks.parsing.tables import Section, Spread, each, percents, table, workload
 from generation.human.records import HumanQuestion
+from generation.lexicon import Lexicon, parse_annotations
 from kb import Builder, KnowledgeBase, Quantity, Year, load
 from kopl.example import Example, write_examples
 from kopl.text import read
@@ -307,3 +309,13 @@ def test_a_workload_tells_the_shares_of_types(tmp_path: Path) -> None:
     types = ["Count", "Verify", "Count", None]
     write_examples(tmp_path / "x.jsonl", [Example("?", program, type=one) for one in types])
     assert workload(tmp_path / "x.jsonl") == "4 (Count 50.0 %, Verify 25.0 %, no type 25.0 %)"
+
+
+def test_the_lexicon_of_a_half_of_world_can_be_read() -> None:
+    yaml = pytest.importorskip("yaml", reason="PyYAML is not installed")
+    world = load("world")
+    for half in halves(world, 1):
+        kb = restricted(world, half)
+        text = yaml.safe_dump(annotations_of(kb), allow_unicode=True, sort_keys=False)
+        relations = Lexicon(kb, parse_annotations(text)).annotations.of("relations")
+        assert {one.fields.get("complete") for one in relations.values()} >= {"yes", "no"}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 import torch
@@ -59,6 +60,34 @@ def prepare(
         asked = Asked(question, mentions.of(question))
         items.append(PointerItem(example, len(steps), asked, tuple(steps)))
     return items, left
+
+
+def renumbered(items: Sequence[PointerItem], actions: Actions, among: Actions) -> list[PointerItem]:
+    """Items made with some actions, with their numbers among others that have them all."""
+    numbers = [among.number(*entry) for entry in actions.entries]
+    if None in numbers:
+        raise ValueError("there is an action that the others do not have")
+
+    @cache  # steps share what they allow
+    def those(found: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(numbers[number] for number in found)  # type: ignore[misc]
+
+    result = []
+    for item in items:
+        steps = (
+            replace(step, allowed=those(step.allowed), action=those((step.action,))[0])
+            if step.action >= 0
+            else replace(step, allowed=those(step.allowed))
+            for step in item.steps
+        )
+        mentioned = item.asked.mentioned
+        has, leads = mentioned.known
+        mentioned = replace(
+            mentioned, items=those(mentioned.items), known=(those(has), those(leads))
+        )
+        asked = replace(item.asked, mentioned=mentioned)
+        result.append(replace(item, asked=asked, steps=tuple(steps)))
+    return result
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from parsers.models.pointer.data import (
     Words,
     function_number,
     prepare,
+    renumbered,
 )
 from parsers.models.pointer.network import (
     OLD_WEIGHTS,
@@ -85,6 +86,7 @@ class PointerModel(Model):
             names = self.encoder.names(text for _, text in actions.entries)
             self.network.name_vectors.copy_(names)
         self._decoders: dict[bool, Decoder] = {}
+        self._linkers: dict[str, Linker] = {self.kb.fingerprint: linker}
 
     @classmethod
     def check(cls, settings: Settings) -> None:
@@ -99,15 +101,26 @@ class PointerModel(Model):
 
         What several programs name and their questions do not say becomes a known text.
         """
-        linker = Linker(kb)
+        return cls.create_over(settings, [(kb, examples)])
+
+    @classmethod
+    def create_over(
+        cls, settings: Settings, parts: Sequence[tuple[KnowledgeBase, Sequence[Example]]]
+    ) -> PointerModel:
+        """The same over several knowledge bases: what any of them has can be chosen."""
+        linkers = [Linker(kb) for kb, _ in parts]
+        every = [example for _, examples in parts for example in examples]
         # Words as they are written without slips of the pen, where the examples tell that.
-        questions = (Question.of(one.extra.get("clean", one.question)) for one in examples)
-        called = [word for _, text in Actions.of(kb).entries for word in Question.of(text).words]
+        questions = (Question.of(one.extra.get("clean", one.question)) for one in every)
+        entries = (entry for kb, _ in parts for entry in Actions.of(kb).entries)
+        called = [word for _, text in dict.fromkeys(entries) for word in Question.of(text).words]
         vocabulary = Vocabulary.of(questions, called, ranked=True)
-        speller = linker.speller(vocabulary.words)
-        mended = [replace(one, question=speller.text(one.question)) for one in examples]
-        actions = Actions.of(kb, known_texts(mended, linker), words_asked(examples))
-        return cls(settings, linker, vocabulary, actions)
+        asked, actions = words_asked(every), Actions(())
+        for linker, (kb, examples) in zip(linkers, parts, strict=True):
+            speller = linker.speller(vocabulary.words)
+            mended = [replace(one, question=speller.text(one.question)) for one in examples]
+            actions = actions.with_those_of(Actions.of(kb, known_texts(mended, linker), asked))
+        return cls(settings, linkers[0], vocabulary, actions)
 
     @classmethod
     def restore(
@@ -129,10 +142,18 @@ class PointerModel(Model):
         Items that training did not have get no vectors of their own, and the mean bias of those
         that it had.
         """
+        return self.over(self.kb)
+
+    def over(self, kb: KnowledgeBase) -> PointerModel:
+        """The same weights, copied, with the actions of a knowledge base; as of `moved`."""
+        if self._linkers.get(kb.fingerprint) is None:
+            self._linkers[kb.fingerprint] = Linker(kb)
+        linker = self._linkers[kb.fingerprint]
         known = [entry for entry in self.actions.entries if entry[0] in KNOWN.values()]
-        actions = Actions.of(self.kb, known, self.actions.asked)
+        actions = Actions.of(kb, known, self.actions.asked)
         parts = len(self.network.common_weights)
-        other = PointerModel(self.settings, self.linker, self.vocabulary, actions, parts)
+        other = PointerModel(self.settings, linker, self.vocabulary, actions, parts)
+        other.network.to(self.device)
         take_over(other, self)
         is_new = [self.actions.number(*entry) is None for entry in other.actions.entries]
         with torch.no_grad():
@@ -193,6 +214,14 @@ class PointerModel(Model):
                 for item, own in zip(items, vectors, strict=True)
             ]
         return items, left
+
+    def prepare_over(
+        self, kb: KnowledgeBase, examples: Sequence[Example]
+    ) -> tuple[list[PointerItem], list[tuple[Example, str]]]:
+        """The same over another knowledge base; what may be chosen is what that one has."""
+        view = self.over(kb)
+        items, left = view.prepare(examples)
+        return renumbered(items, view.actions, self.actions), left
 
     def collate(self, items: Sequence[PointerItem]) -> PointerBatch:
         """The tensors of some examples."""
