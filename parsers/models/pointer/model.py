@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
@@ -221,7 +221,8 @@ class PointerModel(Model):
         """The same over another knowledge base; what may be chosen is what that one has."""
         view = self.over(kb)
         items, left = view.prepare(examples)
-        return renumbered(items, view.actions, self.actions), left
+        own = cast("Sequence[PointerItem]", items)
+        return renumbered(own, view.actions, self.actions), left
 
     def collate(self, items: Sequence[PointerItem]) -> PointerBatch:
         """The tensors of some examples."""
