@@ -114,6 +114,7 @@ class UltraQuery(FuzzyModel):
     needs_training = False
     cost = "6 · (links + E) · 64 a projection; no training"
     own_settings = UltraQuerySettings
+    needs_training = False
     defaults = GnnQe.defaults
     width = WIDTH
 
