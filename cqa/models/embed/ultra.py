@@ -111,7 +111,6 @@ class UltraQuery(FuzzyModel):
     """UltraQuery over a graph, zero-shot: nothing in the weights is of the graph."""
 
     paper = "Galkin et al. 2024"
-    needs_training = False
     cost = "6 · (links + E) · 64 a projection; no training"
     own_settings = UltraQuerySettings
     needs_training = False
