@@ -14,10 +14,12 @@ import torch
 from cqa.errors import QueryError
 from cqa.evaluation.plan import compiled
 from cqa.graphs.graph import Graph
+from cqa.models.checkpoint import load_run, write_run
 from cqa.models.embed.lmpnn import Lmpnn, LmpnnSettings, message_graphs, multiplied
+from cqa.models.settings import Settings, model_class, read_settings
 from cqa.notation.text import read_text
 from cqa.query import Query
-from kopl_base.training.checkpoint import read_state, read_weights, write_weights
+from kopl_base.training.checkpoint import CheckpointError, read_state, read_weights, write_weights
 from tests.cqa.models.graph_models import (
     queries_of,
     random_graph,
@@ -157,3 +159,45 @@ def test_a_training_goes_on_where_it_stopped(graph: Graph, tmp_path: Path) -> No
     read_weights(fresh, tmp_path / "weights.safetensors")
     query = tree("2p", [3], [1, 2])
     assert np.array_equal(fresh.scores(query).scores, again.scores(query).scores)
+
+
+def written(folder: Path, settings: Settings, graph: Graph) -> Path:
+    """A new model of the settings as a run."""
+    torch.manual_seed(0)
+    model = model_class(settings.model).create(settings, graph)
+    write_run(folder, model, settings, graph)
+    return folder
+
+
+def test_a_run_has_the_predictor_with_it(graph: Graph, tmp_path: Path) -> None:
+    complex_ = Settings.of("complex").changed({"complex.rank": "4"})
+    predictor = written(tmp_path / "complex", complex_, graph)
+    own = {"lmpnn.predictor": str(predictor), "lmpnn.hidden": "16"}
+    run = written(tmp_path / "lmpnn", Settings.of("lmpnn").changed(own), graph)
+    vectors = load_run(predictor, graph)
+    predictor.rename(tmp_path / "elsewhere")
+    model = load_run(run, graph)
+    assert isinstance(model, Lmpnn)
+    assert torch.equal(model.entities, vectors.entities)
+    assert torch.equal(model.relations, vectors.relations)
+    assert model.update[0].out_features == 16
+
+
+def test_what_is_no_predictor_is_refused(graph: Graph, tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match=r"name its run in lmpnn\.predictor"):
+        Lmpnn.create(Settings.of("lmpnn"), graph)
+    other = written(tmp_path / "other", Settings.of("distmult"), graph)
+    settings = Settings.of("lmpnn").changed({"lmpnn.predictor": str(other)})
+    with pytest.raises(CheckpointError, match="a run of complex, not of distmult"):
+        Lmpnn.create(settings, graph)
+
+
+CONFIGS = Path(__file__).parents[3] / "configs" / "cqa"
+
+
+@pytest.mark.parametrize("name", ["lmpnn", "lmpnn-gpu", "gnn-qe", "gnn-qe-gpu"])
+def test_the_shipped_settings_are_read(name: str) -> None:
+    settings = read_settings(CONFIGS / f"{name}.yaml")
+    assert settings.model == name.removesuffix("-gpu")
+    # The published sizes are the defaults.
+    assert (settings.own == Settings.of(settings.model).own) == name.endswith("-gpu")

@@ -15,6 +15,7 @@ from safetensors.torch import save_file
 
 from cqa.graphs.graph import Graph, from_triples
 from cqa.graphs.readers import read_graph
+from cqa.models.checkpoint import load_run, write_run
 from cqa.models.embed.ultra import (
     KINDS,
     VARIABLE,
@@ -25,6 +26,7 @@ from cqa.models.embed.ultra import (
     touching,
     weights_file,
 )
+from cqa.models.settings import Settings
 from kopl_base.training.checkpoint import CheckpointError
 from tests.cqa.models.graph_models import queries_of, random_graph, stream_of, tree
 
@@ -152,6 +154,16 @@ def test_each_weight_gets_a_gradient(graph: Graph) -> None:
     model(stream.collate(stream.draw(0))).loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None and bool((parameter.grad != 0).any()), name
+
+
+def test_a_run_needs_no_other_weights(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    model = untrained(graph)
+    write_run(tmp_path / "run", model, Settings.of("ultraquery"), graph)
+    found, query = load_run(tmp_path / "run", graph), tree("2p", [3], [1, 2])
+    assert np.array_equal(found.scores(query).scores, model.scores(query).scores)
 
 
 # --- files of weights ----------------------------------------------------------------------------
