@@ -408,15 +408,18 @@ class GraphSearch:
 def reading_order(given: Conjunction, free: tuple[Variable, ...]) -> tuple[Variable, ...]:
     """The variables of a conjunction in the order in which they are read.
 
-    Constants come before them; then, of the existential variables next to what was read, the
-    farthest from the free ones; free variables when there is no other, in their order; what no
-    constant leads to at last.
+    Constants come before them; then, of the existential variables that positive links lead to from
+    what was read, the farthest from the free ones; free variables when there is no other, in their
+    order; what no constant leads to at last. Negated links lead on to nearly everything, which
+    would all have to be followed.
     """
     variables = tuple(dict.fromkeys((*given.variables, *free)))
     near: dict[Variable, list[Variable]] = {variable: [] for variable in variables}
-    ready = {variable for part in given.without for variable in part.free}
+    ready: set[Variable] = set()
     for atom in given.atoms:
         ends = atom.variables
+        if not atom.positive:
+            continue
         if len(ends) == 2:
             near[ends[0]].append(ends[1])
             near[ends[1]].append(ends[0])

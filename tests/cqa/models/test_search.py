@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from cqa.models.links.rows import CALIBRATIONS, Rows
+from cqa.models.search.graph import reading_order
 from cqa.models.search.search import LinkSearch
 from cqa.models.search.settings import SETTINGS, SearchSettings
 from cqa.notation.trees import from_tree
 from cqa.query import Query, ground
+from cqa.types.efok_text import read_formula
 from cqa.types.registry import betae_types, efo1_types, graph_types
 from cqa.types.tree import Tree
 from tests.cqa.models.small_predictor import Brute, Table, small_graph
@@ -123,3 +125,11 @@ def test_a_tree_as_a_query_graph_has_the_same_values(name: str) -> None:
         expected = [brute.tree(tree, at) for at in range(ENTITIES)]
         found = search.scores(from_tree(tree)).scores[0]
         np.testing.assert_allclose(found, expected, **CLOSE, err_msg=str(tree))
+
+
+def test_a_negated_link_does_not_lead_to_all_entities() -> None:
+    # Read through the negated link, e2 could be anything, and each entity would need a row.
+    names = "r1(s1,e1)", "r2(s2,f1)", "r3(e1,f1)", "!(r4(e1,e2))", "r5(e2,f1)"
+    query = read_formula("&".join(f"({name})" for name in names))
+    order = reading_order(query.disjuncts[0], query.free)
+    assert [variable.name for variable in order] == ["e1", "f1", "e2"]
