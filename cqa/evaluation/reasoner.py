@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol
 
@@ -47,7 +47,9 @@ class Reasoner(Protocol):
     """What can be evaluated.
 
     One that is quicker with many queries at a time has a second method, ``scores_of(queries)``:
-    what `scores` gives for each of a list of queries, in their order; it may be a generator.
+    what `scores` gives for each of a list of queries, in their order; it may be a generator. One
+    that has the scores of many queries side by side has ``blocks_of(queries)``: pairs of places in
+    the list and an array or a tensor (B, k, E) of the scores of these, each query in one of them.
     """
 
     def scores(self, query: Query | Tree) -> Scored | npt.ArrayLike:
@@ -56,6 +58,28 @@ class Reasoner(Protocol):
         A `Scored`, or what NumPy reads as its array: (k, E), or E numbers for one free variable. An
         operator tree comes in the form that the query has in its file.
         """
+
+
+class Explained(Protocol):
+    """What supports an answer: entities for the variables, and what each link is worth."""
+
+    bindings: Mapping[str, int]
+
+    def table(self, graph: Graph) -> list[tuple[str, str, str, str, str]]:
+        """Rows of head, relation, tail, value, and "known", "predicted" or "not"."""
+
+    def text(self, graph: Graph) -> str:
+        """The bindings, and a line for each link."""
+
+    def mermaid(self, graph: Graph) -> str:
+        """A picture, as a Mermaid chart."""
+
+
+class Explaining(Protocol):
+    """A reasoner that tells what supports its answers."""
+
+    def explain(self, query: Query | Tree, answer: Sequence[int]) -> Explained:
+        """What supports an answer most, an entity for each free variable."""
 
 
 def scores_of(reasoner: Reasoner, queries: Sequence[Query | Tree]) -> Iterator[Any]:

@@ -70,7 +70,7 @@ def tabulate(
     """
     check_table(by, metrics, published)
     lines = {"type": _by_type, "group": _by_group, "hardness": _by_hardness}[by](evaluations)
-    names = _run_names(evaluations)
+    names = distinct([one.reasoner for one in evaluations])
     had = {key for line in lines for part in line.parts if part is not None for key in part.metrics}
     default = _SUMMARY if len(evaluations) == 1 else _COMPARED
     found = list(dict.fromkeys(metrics or ()) or (metric for metric in default if metric in had))
@@ -138,13 +138,13 @@ def _beside(column: Column, line: _Line) -> float | None:
     return next((value for value in found if value is not None), None)
 
 
-def _run_names(evaluations: Sequence[Evaluation]) -> list[str]:
-    """The reasoners' names, those that occur again with a number."""
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names of runs, those that occur again with a number."""
     found: list[str] = []
-    for evaluation in evaluations:
-        name, number = evaluation.reasoner, 2
+    for given in names:
+        name, number = given, 2
         while name in found:
-            name, number = f"{evaluation.reasoner} ({number})", number + 1
+            name, number = f"{given} ({number})", number + 1
         found.append(name)
     return found
 

@@ -11,11 +11,13 @@ ACTIONS = {
     "types": Command("list the query types of the benchmarks", "kopl_cli.cqa.types"),
     "sample": Command("sample queries of some types from a graph", "kopl_cli.cqa.sample"),
     "answer": Command("answer one query, in any notation", "kopl_cli.cqa.answer"),
+    "ask": Command("rank what may answer one query, with its support", "kopl_cli.cqa.ask"),
     "hardness": Command("tell what the answers of queries reduce to", "kopl_cli.cqa.hardness"),
     "benchmark": Command(
         "build a benchmark that is balanced by hardness", "kopl_cli.cqa.benchmark"
     ),
     "evaluate": Command("rank the answers of a reasoner", "kopl_cli.cqa.evaluate"),
+    "compare": Command("compare evaluations, with intervals and tests", "kopl_cli.cqa.compare"),
 }
 
 

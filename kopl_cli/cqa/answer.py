@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     show_warnings()
     graph = open_graph(arguments)
-    kb = _open_kb(arguments.kb, graph)
+    kb = open_names(arguments.kb, graph)
     read = read_query(program_text(arguments.query), graph, kb)
     if arguments.show:
         print(write_text(read.query, graph))
@@ -184,7 +184,8 @@ class _Shown:
         return self.kb.name_of(entity) if self.kb else self.graph.entity_name(entity)
 
 
-def _open_kb(source: str | None, graph: Graph) -> KnowledgeBase | None:
+def open_names(source: str | None, graph: Graph) -> KnowledgeBase | None:
+    """The knowledge base whose names a graph has; raises KoplError for that of another graph."""
     from kb import load
 
     if source is None:
