@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError, ReadError
@@ -279,3 +280,20 @@ def torch_is_needed() -> Iterator[None]:
         from kopl_base.packages import needs
 
         raise KoplError(needs("parsers", error.name or "torch", extra="train")) from None
+
+
+def configs_folder() -> Path:
+    """Where the shipped configs lie: inside the package, or at the top of a clone."""
+    import parsers
+
+    package = Path(parsers.__file__).resolve().parent
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.parent / "configs"
+
+
+def free_folder(wanted: Path) -> Path:
+    """The folder, or with a number behind it when there is a run in it already."""
+    folder, number = wanted, 2
+    while folder.exists() and any(folder.iterdir()):
+        folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+    return folder

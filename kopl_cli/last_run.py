@@ -77,8 +77,7 @@ def _train(folder: Path) -> None:
 
 def _duration() -> str:
     """How long a training takes at most, by the settings that it goes by."""
-    from kopl_cli.common import torch_is_needed
-    from kopl_cli.train import configs_folder
+    from kopl_cli.common import configs_folder, torch_is_needed
 
     with torch_is_needed():
         from parsers.settings import read_settings

@@ -127,7 +127,7 @@ def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
 def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Path:
     """Write the lesson of a new run, and say what it is; gives its folder."""
     from kopl_base.settings import pairs_of
-    from kopl_cli.train import free_folder
+    from kopl_cli.common import free_folder
     from parsers import learning
     from parsers.checkpoint import read_run
 

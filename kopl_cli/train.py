@@ -13,13 +13,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import parsers
 from kb import load
 from kopl.example import read_examples
 from kopl_base.errors import KoplError, near_names
 from kopl_base.training.clock import Clock, now
 from kopl_cli.calibration import calibrate_for_asking
-from kopl_cli.common import torch_is_needed
+from kopl_cli.common import configs_folder, free_folder, torch_is_needed
+from kopl_cli.cqa.train import train_model
 from kopl_cli.eval import score
 from kopl_cli.training_time import Scoring, scoring_in_time
 
@@ -38,13 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--set", action="append", default=[], metavar="KEY=VALUE", help="change one setting"
     )
     parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with an unfinished run")
-
-
-def configs_folder() -> Path:
-    """Where the shipped configs lie: inside the package, or at the top of a clone."""
-    package = Path(parsers.__file__).resolve().parent
-    inside = package / "configs"
-    return inside if inside.is_dir() else package.parent / "configs"
 
 
 def shipped_configs() -> list[str]:
@@ -73,6 +66,9 @@ def find_config(name: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the settings, prepare the data, train, evaluate: 0, or 130 when a signal stopped it."""
+    if (arguments.config or "").startswith("cqa/") and not Path(arguments.config).exists():
+        # A model of logical queries, which has settings of its own.
+        return train_model(arguments.config, arguments.set)
     if arguments.resume and arguments.config:
         raise KoplError("--resume goes on with the settings of the run; leave out --config")
     moment = now()
@@ -188,14 +184,6 @@ def scoring_of(folder: Path, settings: Settings, validation: int) -> Scoring:
 def pictures_of(folder: Path) -> list[Path]:
     """The pictures of a run that are there."""
     return [path for name in ("loss", "accuracy") if (path := folder / f"{name}.png").exists()]
-
-
-def free_folder(wanted: Path) -> Path:
-    """The folder, or with a number behind it when there is a run in it already."""
-    folder, number = wanted, 2
-    while folder.exists() and any(folder.iterdir()):
-        folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
-    return folder
 
 
 def _chosen(folder: Path, settings: Settings, count: int) -> str:

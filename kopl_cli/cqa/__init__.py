@@ -16,6 +16,7 @@ ACTIONS = {
     "benchmark": Command(
         "build a benchmark that is balanced by hardness", "kopl_cli.cqa.benchmark"
     ),
+    "train": Command("train a model of logical queries on a graph", "kopl_cli.cqa.train"),
     "evaluate": Command("rank the answers of a reasoner", "kopl_cli.cqa.evaluate"),
     "compare": Command("compare evaluations, with intervals and tests", "kopl_cli.cqa.compare"),
 }

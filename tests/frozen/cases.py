@@ -47,7 +47,7 @@ COMMANDS = (
     "lexicon check", "stats", "split", "data", "data convert", "data check", "paraphrase",
     "paraphrase export", "paraphrase import", "paraphrase model", "train", "eval", "ask", "cqa",
     "cqa graph", "cqa types", "cqa sample", "cqa answer", "cqa hardness", "cqa benchmark",
-    "cqa evaluate", "cqa compare", "cqa ask",
+    "cqa train", "cqa evaluate", "cqa compare", "cqa ask",
 )  # fmt: skip
 
 # Over tiny.json: every function, every kind of value.

@@ -6,21 +6,21 @@ import json
 from pathlib import Path
 
 import pytest
-from kb import Builder, write_lines
 
 from cqa.graphs.files import save
 from cqa.graphs.from_kb import graph_from_kb
 from cqa.graphs.graph import Graph
+from kb import Builder, write_lines
 from kopl_base.errors import KoplError
 from kopl_cli.cqa import ask as command
 from tests.cqa.small_benchmark import run
 
 MODULE = """
 from cqa.models.links.predictor import FrequentTails
-from cqa.models.opening import reasoner_of
+from cqa.models.search.reasoners import Qto, QtoOptions
 
 def search(graph, split):
-    return reasoner_of(FrequentTails(graph.view("train")), graph, split, search="qto")
+    return Qto(QtoOptions(), graph, FrequentTails(graph.view("train")))
 """
 
 

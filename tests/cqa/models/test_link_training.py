@@ -26,7 +26,7 @@ from cqa.models.settings import Settings, model_class, read_settings
 from kopl_base.errors import SettingsError, WriteError
 from kopl_base.training.checkpoint import CheckpointError
 from kopl_base.training.optimizer import TrainingError
-from kopl_cli.train import configs_folder
+from kopl_cli.common import configs_folder
 from tests.cqa.models.worlds import grid
 from tests.cqa.small_graph import parts, small_graph
 

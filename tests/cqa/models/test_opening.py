@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from pathlib import Path
+
 import pytest
+import torch
 
 from cqa.evaluation.evaluation import evaluate
 from cqa.graphs.graph import Graph
-from cqa.models.links.predictor import FrequentTails
+from cqa.models.checkpoint import write_run
 from cqa.models.opening import open_reasoner, reasoner_of
 from cqa.models.reasoner import BatchReasoner
-from cqa.models.search.search import LinkSearch
-from cqa.models.search.settings import SETTINGS
+from cqa.models.search.reasoners import CqdCo, Qto, SearchModel
+from cqa.models.settings import REASONERS, Settings, model_class
 from cqa.vocabularies import SEARCHES
 from kopl_base.errors import KoplError
 from tests.cqa.models.fuzzy import ENTITIES, Fuzzy
@@ -24,68 +26,65 @@ def world() -> Graph:
     return small_world()
 
 
-def test_the_rows_of_a_predictor_are_searched(world: Graph) -> None:
-    predictor = FrequentTails(world.view("train"))
-    found = reasoner_of(predictor, world)
-    assert isinstance(found, LinkSearch) and found.settings == SETTINGS["qto"]
-    changes = {"beam": 3, "t_norm": "minimum", "calibration": "sigmoid"}
-    other = reasoner_of(predictor, world, search="cqd-beam", changes=changes)
-    assert isinstance(other, LinkSearch)
-    assert (other.settings.beam, other.settings.t_norm) == (3, "minimum")
-    assert other.settings.calibration.kind == "sigmoid"
+@pytest.fixture(scope="module")
+def runs(world: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs with new weights: of a link predictor and of a model of queries."""
+    folder = tmp_path_factory.mktemp("runs")
+    torch.manual_seed(1)
+    for name, pairs in (("complex", {"complex.rank": "4"}), ("gqe", {"gqe.d": "4"})):
+        settings = Settings.of(name).changed(pairs)
+        write_run(folder / name, model_class(name).create(settings, world), settings, world)
+    return folder
+
+
+def test_the_rows_of_a_predictor_are_searched(world: Graph, runs: Path) -> None:
+    run = str(runs / "complex")
+    assert isinstance(open_reasoner(run, world), Qto)
+    assert isinstance(open_reasoner(run, world, search="cqd-co"), CqdCo)
+    pairs = ["cqd-beam.beam=3", "cqd-beam.t_norm=minimum"]
+    found = open_reasoner(run, world, "valid", search="cqd-beam", pairs=pairs)
+    assert isinstance(found, SearchModel)
+    given = found.options
+    assert (given.beam, given.t_norm, given.split) == (3, "minimum", "valid")
+    by_name = open_reasoner("cqd-beam", world, pairs=[*pairs, f"cqd-beam.predictor={run}"])
     samples = tree_samples()[::5]
-    figures = evaluate(found, samples, world.entity_count).metrics
-    assert figures["entailment"] > 0.2 > evaluate(other, samples, 40).metrics["entailment"] - 0.2
-    # Queries of valid may use the links of train only.
-    valid = reasoner_of(predictor, world, "valid")
-    assert isinstance(valid, LinkSearch)
-    heads, tails = world.observed("test").pairs(0)
-    known = [valid.rows.is_observed(0, *pair) for pair in zip(heads, tails, strict=True)]
-    assert 0 < sum(known) < len(known)
+    own = open_reasoner(run, world, search="cqd-beam", pairs=pairs)
+    assert evaluate(by_name, samples, 40, name="x") == evaluate(own, samples, 40, name="x")
 
 
-def test_what_answers_by_itself_is_not_searched(world: Graph) -> None:
-    found = reasoner_of(Fuzzy(), world)
-    assert isinstance(found, BatchReasoner) and found.entity_count == world.entity_count
+def test_what_answers_by_itself_is_not_searched(world: Graph, runs: Path) -> None:
+    found = open_reasoner(str(runs / "gqe"), world)
+    assert type(found).__name__ == "Gqe"
+    with pytest.raises(KoplError, match="gqe answers queries itself"):
+        open_reasoner(str(runs / "gqe"), world, search="qto")
+    with pytest.raises(KoplError, match=r"gqe\.d: the settings of a run are those"):
+        open_reasoner(str(runs / "gqe"), world, pairs=["gqe.d=3"])
+    made = reasoner_of(Fuzzy(), world)
+    assert isinstance(made, BatchReasoner) and made.entity_count == world.entity_count
     own = BatchReasoner(Fuzzy(), ENTITIES)
     assert reasoner_of(own, world) is own
-    with pytest.raises(KoplError, match="Fuzzy answers queries itself"):
-        reasoner_of(Fuzzy(), world, search="qto")
-    with pytest.raises(KoplError, match="int is neither a model of queries nor one of links"):
+    with pytest.raises(KoplError, match="int has neither scores of queries nor operators"):
         reasoner_of(3, world)
 
 
 @pytest.mark.parametrize(
-    ("search", "changes", "message"),
+    ("name", "search", "pairs", "message"),
     [
-        ("beam", {}, "there is no search 'beam'; choose of cqd-beam, cqd-hybrid, qto, fit"),
-        ("qto", {"beams": 3}, "search.beams: there is no such setting; there are calibration,"),
-        ("qto", {"calibration": "x"}, "search.calibration: there is no 'x'; choose of"),
-        ("qto", {"beam": 0}, "beam: 0 is below 1"),
-        ("qto", {"beam": "many"}, "search: "),
-        ("qto", {"t_norm": "least"}, "t_norm: there is no 'least'"),
-        ("cqd-co", {"beam": 3}, "search.beam: there is no such setting; there are rate"),
+        ("complex", None, [], "the model complex must be trained before it is asked"),
+        ("complex", "beam", [], "there is no search 'beam'; choose of cqd-beam, cqd-hybrid, qto"),
+        ("qto", None, [], r"give the folder of its run, as in qto\.predictor=runs/complex"),
+        ("qto", "fit", [], "a search is over a run; qto is the name of a model"),
+        ("qto", None, ["qto.beams=3"], "qto.beams"),
+        ("no-such-run", None, [], "there is no such run"),
     ],
 )
-def test_searches_that_there_are_not(
-    world: Graph, search: str, changes: dict[str, object], message: str
+def test_what_cannot_be_opened(
+    world: Graph, name: str, search: str | None, pairs: list[str], message: str
 ) -> None:
-    predictor = FrequentTails(world.view("train"))
     with pytest.raises(KoplError, match=message):
-        reasoner_of(predictor, world, search=search, changes=changes)
-
-
-def test_what_cannot_be_opened(world: Graph, tmp_path: object) -> None:
-    with pytest.raises(KoplError, match="the model betae must be trained before it is asked"):
-        open_reasoner("betae", world)
-    with pytest.raises(KoplError, match="there is no such run"):
-        open_reasoner("no-such-run", world)
-    with pytest.raises(KoplError, match="not a run"):
-        open_reasoner(str(tmp_path), world)
-    with pytest.raises(KoplError, match=r"complex\.rank: the settings of a run are those"):
-        open_reasoner(str(tmp_path), world, pairs=["complex.rank=3"])
+        open_reasoner(name, world, search=search, pairs=pairs)
 
 
 def test_all_searches_are_offered() -> None:
-    assert set(SEARCHES) == {*SETTINGS, "cqd-co"}
-    assert np.unique(SEARCHES).size == len(SEARCHES)
+    own = [n for n in REASONERS.names() if not getattr(model_class(n), "needs_training", True)]
+    assert set(SEARCHES) == {n for n in own if hasattr(model_class(n).own_settings, "predictor")}
