@@ -64,6 +64,7 @@ class Adjacency:
         counts = np.diff(links.starts)[order]
         sources = links.tails[places(np.asarray(links.starts)[:-1][order], counts)]
         per_node = np.bincount(links.heads, minlength=links.entity_count)
+        degrees = np.bincount(links.heads, np.diff(links.starts), links.entity_count)
         return cls(
             0,
             torch.from_numpy(sources.astype(np.int64)),
@@ -71,7 +72,7 @@ class Adjacency:
             torch.from_numpy(relations[order]),
             torch.from_numpy(_starts(per_node)),
             links.relation_count,
-            float(np.log1p(np.bincount(links.heads, np.diff(links.starts), len(per_node))).mean()),
+            float(np.log1p(degrees).mean()) or 1.0,  # 0 without any link
         )
 
     @property

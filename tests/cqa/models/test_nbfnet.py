@@ -12,7 +12,7 @@ pytest.importorskip("torch")
 import torch
 from torch import Tensor
 
-from cqa.graphs.graph import Graph
+from cqa.graphs.graph import Graph, from_triples
 from cqa.models.embed import passing
 from cqa.models.embed.nbfnet import GnnQe, GnnQeSettings, Layer, without_answers
 from cqa.models.embed.passing import Adjacency
@@ -139,6 +139,13 @@ def test_the_operators_by_hand(graph: Graph) -> None:
     # Products of small numbers keep their order.
     tiny = torch.tensor([[1e-16, 1e-14, 0.0]])
     assert model.logits(tiny)[0].argsort().tolist() == [2, 0, 1]
+
+
+def test_a_graph_without_links_has_scores() -> None:
+    nothing = np.zeros((0, 3), np.int32)
+    graph = from_triples([nothing] * 3, entity_count=5, relation_count=2)
+    scores = GnnQe(SMALL, graph).scores(tree("2i", [1, 2], [0, 1])).scores
+    assert np.isfinite(scores).all()
 
 
 TYPES = ("1p", "2p", "2i", "3i", "pi", "ip", "2u", "up", "2in", "pni")
