@@ -41,7 +41,7 @@ SETTINGS, GRAPH, WEIGHTS = "settings.json", "graph.json", "best.safetensors"
 # things are, what is told of it. That the graph is the same is checked by what it says.
 MAY_CHANGE = frozenset(
     ["graph", "kb", "output", "device", "threads", "tensorboard", "wandb", "training.epochs",
-     "training.minutes", "training.checkpoint", "training.part"]
+     "training.minutes", "training.checkpoint", "training.part", "queries.workers"]
 )  # fmt: skip
 
 # A repository of a hub: its owner and name.

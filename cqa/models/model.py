@@ -178,3 +178,54 @@ class QueryModel(nn.Module):
         log = nn.functional.logsigmoid
         losses = -(log(answer) + log(-others).mean(1)) / 2
         return losses, (answer[:, None] > others).all(1)
+
+
+class FrequentAnswers:
+    """The least that a model must beat: answers that the relations often lead to, wherever from.
+
+    A state has for each entity the logarithm of the share of the last relation's links in train
+    that lead to it, of an intersection the sum of these; complements count nothing. These are
+    operators as a model has them, without anything to learn.
+    """
+
+    negation = True
+    union: Union = "max"
+    form: str | None = "DNF+IU"
+
+    def __init__(self, graph: Graph) -> None:
+        links = graph.view(graph.splits[0])
+        self.entity_count = graph.entity_count
+        counts = torch.zeros(links.relation_count, self.entity_count)
+        for relation in range(links.relation_count):
+            tails = torch.from_numpy(links.pairs(relation)[1]).long()
+            counts[relation] = tails.bincount(minlength=self.entity_count)
+        # An entity that no link leads to stands behind all others, and counts as half a link.
+        self._shares = ((counts + 0.5) / (counts.sum(1, keepdim=True) + 1)).log()
+
+    def reasoner(self) -> BatchReasoner[Tensor]:
+        """What gives the scores of queries."""
+        return BatchReasoner(self, self.entity_count)
+
+    def entity(self, entities: Tensor) -> Tensor:
+        """Nothing is known of an entity alone."""
+        return torch.zeros(len(entities), self.entity_count)
+
+    def project(self, state: Tensor, relations: Tensor) -> Tensor:
+        """What the relations lead to, whatever the state."""
+        return self._shares[relations]
+
+    def and_(self, states: Sequence[Tensor]) -> Tensor:
+        """The product of the shares."""
+        return torch.stack(list(states)).sum(0)
+
+    def or_(self, states: Sequence[Tensor]) -> Tensor:
+        """Not asked for: unions are at the root."""
+        raise NotImplementedError
+
+    def not_(self, state: Tensor) -> Tensor:
+        """Nothing is known of what is not there."""
+        return torch.zeros_like(state)
+
+    def logits(self, state: Tensor, entities: Tensor | None = None) -> Tensor:
+        """The logarithms themselves."""
+        return state if entities is None else state.gather(1, entities)

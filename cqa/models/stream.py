@@ -64,9 +64,10 @@ ABOUT = "queries.json"
 class QuerySettings(CheckedSettings):
     """The queries that a model learns from, and how batches are drawn from them.
 
-    ``data`` is a file or folder of queries in any form that is read here; "" samples them on the
-    train split: ``count`` of each of the ``types``, named with commas between (0: as many as
-    BetaE's sets have, a tenth of them with a negation; ``types`` "betae" are its ten).
+    ``data`` is a file or folder of queries in any form that is read here, or the folder ``queries``
+    of another run; "" samples them on the train split: ``count`` of each of the ``types``, named
+    with blanks between (0: as many as BetaE's sets have, a tenth of them with a negation), or as
+    many as stand behind a type, as in ``1p 2p=50000``; "betae" are its ten types.
     ``valid_data`` is a file or folder of queries of valid that choose the best epoch; "" samples
     ``valid`` of each type (0: none, and the last epoch is the best). ``workers`` sample.
 
@@ -95,10 +96,19 @@ class QuerySettings(CheckedSettings):
         if self.types == "betae":
             names = list(published)
         else:
-            names = [word for word in re.split(r"[,\s]+", self.types) if word]
-        if not names:
+            names = [word for word in self.types.split() if word]
+        found: dict[str, int] = {}
+        for word in names:
+            name, _, count = word.partition("=")
+            if not re.fullmatch("[0-9]{0,9}", count):
+                raise SettingsError(
+                    f"queries.types has {word!r}; a number of queries stands behind a type as in"
+                    " 2p=50000"
+                )
+            found[name] = int(count or self.count) or published.get(name, published["1p"])
+        if not found:
             raise SettingsError("queries.types names no type")
-        return {name: self.count or published.get(name, published["1p"]) for name in names}
+        return found
 
     def stream(self, batch: int, dense: bool) -> StreamOptions:
         """How batches of so many queries are drawn."""
@@ -270,8 +280,11 @@ def read(
 ) -> QuerySet:
     """The training queries of a file or folder in any form that is read here (`read_samples`).
 
-    ``most`` bounds the queries of a type: its first ones. Raises ReadError and TrainingError.
+    The folder that `QuerySet.save` wrote, as in another run, is read, too. ``most`` bounds the
+    queries of a type otherwise: its first ones. Raises ReadError and TrainingError.
     """
+    if (Path(path) / ABOUT).is_file():
+        return load(Path(path), graph)
     samples = read_samples(path, format, graph.splits[0], graph)
     return of_samples(_first(samples, most), graph)
 

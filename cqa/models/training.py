@@ -6,40 +6,44 @@ The loop itself is `kopl_base.training.loop`, which the parsers train by, too.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from cqa.formats.samples import read_samples, write_samples
 from cqa.graphs.graph import Graph
-from cqa.models.checkpoint import begin_run, check_graph
-from cqa.models.model import QueryModel
+from cqa.models.checkpoint import begin_run, check_graph, fill, kept, saved_state
+from cqa.models.links.training import begun, small_data
+from cqa.models.model import FrequentAnswers, QueryModel
+from cqa.models.reasoner import Block
 from cqa.models.settings import Settings, model_class
 from cqa.models.stream import (
     QueryBatch,
-    QuerySet,
     QuerySettings,
     TrainingStream,
     load,
     read,
     sampled,
 )
+from cqa.query import Query
 from cqa.sampling.kinds import kinds
 from cqa.sampling.makers import Plan
 from cqa.sampling.run import stream as sample_stream
 from cqa.sampling.sample import Sample
 from cqa.types.tree import Tree
-from kopl_base.training.checkpoint import CheckpointError, read_state
+from kopl_base.errors import SettingsError, wrapped
+from kopl_base.training.checkpoint import CheckpointError
 from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
-from kopl_base.training.history import History
+from kopl_base.training.history import History, check_trackers
 from kopl_base.training.loop import TrainingLoop
+from kopl_base.training.memory import is_out_of_memory
 from kopl_base.training.optimizer import Item, Options, TrainingError
 
 # Queries that are ranked at a time.
@@ -48,24 +52,11 @@ CHUNK = 256
 QUERIES, VALID = "queries", "valid.jsonl"
 
 
-# What a training may be gone on with although it began with another one: how long it goes on,
-# where things are, what is told of it. That the graph and the queries are the same is checked.
-MAY_CHANGE = frozenset(
-    [
-        "graph",
-        "kb",
-        "output",
-        "device",
-        "threads",
-        "tensorboard",
-        "wandb",
-        "queries.workers",
-        "training.epochs",
-        "training.minutes",
-        "training.checkpoint",
-        "training.part",
-    ]
-)
+class Asked(Protocol):
+    """What gives scores of queries by type: a model, or a reasoner of operators on batches."""
+
+    def blocks_of(self, queries: Sequence[Query | Tree]) -> Iterator[Block]:
+        """The scores (B, k, E) of queries by their types, with their places in the list."""
 
 
 class QueryLearner:
@@ -185,7 +176,7 @@ class QueryTrainer(TrainingLoop):
         super().resume(state)
 
 
-def reciprocal_ranks(model: QueryModel, samples: Sequence[Sample]) -> list[float]:
+def reciprocal_ranks(model: Asked, samples: Sequence[Sample]) -> list[float]:
     """For each query the mean reciprocal rank of its hard answers among what is no answer.
 
     What scores alike counts half. Raises TrainingError where scores are no numbers.
@@ -215,81 +206,106 @@ def _ranks(scores: Tensor, hard: Tensor, answers: Tensor) -> Tensor:
     return 1 + (others > own).sum(1) + (others == own).sum(1) / 2
 
 
-# --- runs ---------------------------------------------------------------------------------------
+# --- whole trainings ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class TrainedQueries:
+    """What came out of a training: for each type the MRR of its queries of valid.
+
+    ``reports`` has that of the model and that of `FrequentAnswers`, as fractions of 1. ``stopped``
+    says that the time ended it, ``warnings`` where its answers mean little. ``finished`` is False
+    where a signal stopped it: then there are no figures.
+    """
+
+    folder: Path
+    finished: bool
+    reports: Mapping[str, tuple[float, float]]
+    warnings: Sequence[str]
+    stopped: str = ""
+
+    def lines(self) -> Iterator[str]:
+        """What to tell of it, a line each."""
+        if self.reports:
+            yield f"{'valid':12}{'MRR':>7}  by the relations' most frequent tails"
+        for name, (own, frequent) in self.reports.items():
+            yield f"{name:12}{100 * own:7.2f}  {100 * frequent:.2f}"
+        yield from (wrapped(f"warning: {one}") for one in self.warnings)
+        if self.stopped:
+            yield self.stopped
+
+
+def train(
+    settings: Settings,
+    graph: Graph,
+    folder: Path,
+    *,
+    distributed: Distributed | None = None,
+    clock: Clock | None = None,
+) -> TrainedQueries:
+    """Train a new model of queries on a graph, in an empty or new folder, with all that it needs.
+
+    Raises SettingsError for settings that cannot be had here, KoplError for queries that cannot be
+    sampled or read, and TrainingError where there is nothing to learn from.
+    """
+    return _finished(begin(settings, graph, folder, distributed=distributed, clock=clock), graph)
 
 
 def begin(
-    folder: Path,
     settings: Settings,
     graph: Graph,
+    folder: Path,
+    *,
     distributed: Distributed | None = None,
     clock: Clock | None = None,
 ) -> QueryTrainer:
-    """A trainer with a new run in an empty or new folder, where its queries are kept, too.
-
-    Raises KoplError for settings, queries or a device that are not there.
-    """
-    distributed = distributed or Distributed.of(settings.device, settings.training.precision)
-    distributed.first(lambda: _make_queries(folder, settings, graph))
-    queries, valid = _read_queries(folder, graph)
-    distributed.seed(settings.seed)
-    model = model_class(settings.model).create(settings, graph)
+    """What `train` runs: a trainer with a new run, in whose folder its queries are kept, too."""
+    check_trackers(settings.tensorboard, settings.wandb)
+    if not issubclass(model_class(settings.model), QueryModel):
+        raise SettingsError(f"model={settings.model} learns from links, not from queries")
+    distributed, settings = begun(settings, distributed)
     distributed.first(lambda: begin_run(folder, settings, graph))
-    return _trainer(folder, settings, model, distributed, queries, valid, clock)
+    distributed.first(lambda: _make_queries(folder, settings, graph))
+    return _trainer(folder, settings, graph, distributed, clock)
 
 
 def go_on(
     folder: Path,
     graph: Graph,
+    changes: Mapping[str, Any] | None = None,
+    *,
     distributed: Distributed | None = None,
     clock: Clock | None = None,
-    settings: Settings | None = None,
-) -> QueryTrainer:
-    """A trainer that goes on with the run in a folder.
+) -> TrainedQueries:
+    """Go on with the training in a folder, exactly where it stopped, perhaps with other settings.
 
-    ``settings`` are kept with the run in place of its own; they may differ in `MAY_CHANGE`. Raises
-    CheckpointError when there is nothing to go on from, it is damaged, or the graph, the queries or
-    the settings are not those that the training began with.
+    ``changes`` may be such as `cqa.models.checkpoint.MAY_CHANGE` has. Raises CheckpointError when
+    there is nothing to go on from, it is damaged, or the graph, the queries or the settings are
+    others.
     """
-    own = check_graph(folder, graph)
-    settings = settings or own
-    state = read_state(folder / "resume.pt", ("network", "optimizer", "progress", "settings"))
-    before, now = state["settings"], kept(settings)
-    if names := [name for name in {**now, **before} if now.get(name) != before.get(name)]:
-        told = ", ".join(f"{n} (was {before.get(n)!r}, is {now.get(n)!r})" for n in names)
-        raise CheckpointError(
-            f"{folder / 'settings.json'}: the training began with other settings: {told}; put them"
-            " back, or begin a new run"
-        )
-    distributed = distributed or Distributed.of(settings.device, settings.training.precision)
-    queries, valid = _read_queries(folder, graph)
-    distributed.seed(settings.seed)
-    model = model_class(settings.model).create(settings, graph)
-    trainer = _trainer(folder, settings, model, distributed, queries, valid, clock)
+    before = check_graph(folder, graph)
+    distributed, settings = begun(before.changed(changes or {}), distributed)
+    state = saved_state(folder, settings)
+    trainer = _trainer(folder, settings, graph, distributed, clock)
     trainer.resume(state)
-    if settings != own:
+    if settings != before:
         distributed.first(lambda: begin_run(folder, settings, graph))
-    return trainer
-
-
-def kept(settings: Settings) -> dict[str, Any]:
-    """The settings that a training must be gone on with, by name."""
-    every = settings.flat(settings.by_name(), settings.model)
-    return {name: value for name, value in every if name not in MAY_CHANGE}
+    return _finished(trainer, graph)
 
 
 def _trainer(
-    folder: Path,
-    settings: Settings,
-    model: QueryModel,
-    distributed: Distributed,
-    queries: QuerySet,
-    valid: Sequence[Sample],
-    clock: Clock | None,
+    folder: Path, settings: Settings, graph: Graph, distributed: Distributed, clock: Clock | None
 ) -> QueryTrainer:
+    try:
+        model = model_class(settings.model).create(settings, graph)
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error) and "overflow" not in str(error):
+            raise
+        raise TrainingError("out of memory while the model was made; lower its sizes") from None
     own: QuerySettings = settings.others["queries"]
     options = own.stream(settings.training.batch, model.dense)
-    stream = TrainingStream(queries, model.entity_count, options, settings.seed)
+    queries = load(folder / QUERIES, graph)
+    stream = TrainingStream(queries, graph.entity_count, options, settings.seed)
 
     def write(folder: Path) -> History:
         return History(
@@ -297,7 +313,7 @@ def _trainer(
             distributed.main,
             tensorboard=settings.tensorboard,
             wandb=settings.wandb,
-            settings=json.loads(settings.to_json()),
+            settings=settings.by_name(),
         )
 
     return QueryTrainer(
@@ -306,7 +322,7 @@ def _trainer(
         settings.training,
         distributed,
         stream,
-        valid,
+        list(read_samples(folder / VALID, "jsonl")),
         seed=settings.seed,
         clock=clock or Clock(distributed.device, settings.threads),
         write=write,
@@ -322,18 +338,42 @@ def _make_queries(folder: Path, settings: Settings, graph: Graph) -> None:
     else:
         queries = sampled(graph, own.counts(graph), seed=settings.seed, workers=own.workers)
     queries.save(folder / QUERIES)
+    valid: list[Sample] = []
+    split = graph.splits[1] if len(graph.splits) > 1 else ""
     if own.valid_data:
-        valid = list(read_samples(own.valid_data, split=graph.splits[1], graph=graph))
-    elif own.valid and graph.counts[graph.splits[1]]:
+        valid = list(read_samples(own.valid_data, split=split, graph=graph))
+    elif own.valid and split and graph.counts[split]:
         shapes = [one.shape for one in queries.types]
         trees = [shape.formula for shape in shapes if isinstance(shape, Tree)]
         words = trees if own.data else list(own.counts(graph))
-        plan = Plan(tuple(kinds(words)), own.valid, settings.seed, graph.splits[1])
+        plan = Plan(tuple(kinds(words)), own.valid, settings.seed, split)
         valid = list(sample_stream(plan, graph))
-    else:
-        valid = []
-    write_samples(folder / VALID, valid, "jsonl", graph.splits[1])
+    write_samples(folder / VALID, valid, "jsonl", split)
 
 
-def _read_queries(folder: Path, graph: Graph) -> tuple[QuerySet, list[Sample]]:
-    return load(folder / QUERIES, graph), list(read_samples(folder / VALID, "jsonl"))
+def _finished(trainer: QueryTrainer, graph: Graph) -> TrainedQueries:
+    """Run a training to its end, and tell how well its best weights answer the queries of valid."""
+    warnings = small_data(graph)
+    if not trainer.run():
+        return TrainedQueries(trainer.folder, False, {}, warnings)
+    reports: dict[str, tuple[float, float]] = {}
+    if trainer.distributed.main and trainer.valid:
+        fill(trainer.model, trainer.folder)
+        own = by_type(trainer.model.eval(), trainer.valid)
+        frequent = by_type(FrequentAnswers(graph).reasoner(), trainer.valid)
+        reports = {name: (own[name], frequent[name]) for name in own}
+        poor = [name for name, (mrr, least) in reports.items() if mrr <= least]
+        if poor:
+            warnings.append(
+                f"on {', '.join(poor)} the model is no better than the relations' most frequent"
+                " tails; train it longer, or with other settings, before its answers are used"
+            )
+    return TrainedQueries(trainer.folder, True, reports, warnings, trainer.stopped)
+
+
+def by_type(model: Asked, samples: Sequence[Sample]) -> dict[str, float]:
+    """The MRR of the queries of each type, in order of first appearance."""
+    found: dict[str, list[float]] = {}
+    for sample, rank in zip(samples, reciprocal_ranks(model, samples), strict=True):
+        found.setdefault(sample.type, []).append(rank)
+    return {name: sum(ranks) / len(ranks) for name, ranks in found.items()}

@@ -46,7 +46,7 @@ class BetaE(QueryModel):
         self.entities = table(self.entity_count, 2 * d, -bound, bound)
         self.relations = table(self.relation_count, d, -bound, bound)
         self.projection = Perceptron(3 * d, hidden, hidden, 2 * d)
-        self.attention = Perceptron(2 * d, 2 * d, d)
+        self.attention = Perceptron(2 * d, 2 * d, d, bias=False)
 
     def entity(self, entities: Tensor) -> Tensor:
         """The distributions of entities."""

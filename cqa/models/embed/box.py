@@ -66,7 +66,7 @@ class Gqe(_Positive):
         bound = (settings.gamma + 2) / settings.d
         self.entities = table(self.entity_count, settings.d, -bound, bound)
         self.relations = table(self.relation_count, settings.d, -bound, bound)
-        self.attention = Perceptron(settings.d, settings.d, settings.d)
+        self.attention = Perceptron(settings.d, settings.d, settings.d, bias=False)
 
     def entity(self, entities: Tensor) -> Tensor:
         """The points of entities."""
@@ -101,7 +101,7 @@ class Query2box(_Positive):
         self.entities = table(self.entity_count, d, -bound, bound)
         self.relations = table(self.relation_count, d, -bound, bound)
         self.offsets = table(self.relation_count, d, 0.0, bound)
-        self.attention = Perceptron(d, d, d)
+        self.attention = Perceptron(d, d, d, bias=False)
         self.gate = Gate(d, d)
 
     def entity(self, entities: Tensor) -> Box:

@@ -57,7 +57,7 @@ class ConE(QueryModel):
         self.entities = table(self.entity_count, d, -self.range, self.range)
         self.relations = table(self.relation_count, 2 * d, -self.range, self.range)
         self.projection = Perceptron(2 * d, hidden, hidden, 2 * d)
-        self.attention = Perceptron(2 * d, d, d)
+        self.attention = Perceptron(2 * d, d, d, bias=False)
         self.gate = Gate(2 * d, d)
         self.dropout = nn.Dropout(settings.dropout)
         self.scale = nn.Parameter(torch.tensor([self.range / 2]))

@@ -23,14 +23,23 @@ def table(rows: int, width: int, low: float, high: float) -> nn.Parameter:
 
 
 class Perceptron(nn.Module):
-    """Linear layers of some widths with ReLU between; weights by Glorot's rule, biases 0."""
+    """Linear layers of some widths with ReLU between; weights by Glorot's rule, biases 0.
 
-    def __init__(self, *widths: int) -> None:
+    With ``bias`` false the last layer has none: where a softmax over operands follows, it would
+    change nothing, and its gradient would be nothing but rounding.
+    """
+
+    def __init__(self, *widths: int, bias: bool = True) -> None:
         super().__init__()
-        layers = [nn.Linear(before, after) for before, after in pairwise(widths)]
-        for layer in layers:
+        last = len(widths) - 2
+        layers = [
+            nn.Linear(before, after, bias=bias or number < last)
+            for number, (before, after) in enumerate(pairwise(widths))
+        ]
+        for number, layer in enumerate(layers):
             nn.init.xavier_uniform_(layer.weight)
-            nn.init.zeros_(layer.bias)
+            if bias or number < last:
+                nn.init.zeros_(layer.bias)
         self.layers = nn.ModuleList(layers)
 
     def forward(self, inputs: Tensor) -> Tensor:

@@ -45,7 +45,7 @@ class LogicE(QueryModel):
         self.entities = table(self.entity_count, 2 * d, 0.0, 1.0)
         self.relations = table(self.relation_count, d, -bound, bound)
         self.projection = Perceptron(3 * d, hidden, hidden, 2 * d)
-        self.attention = Perceptron(2 * d, 2 * d, d if self.bounded else 2 * d)
+        self.attention = Perceptron(2 * d, 2 * d, d if self.bounded else 2 * d, bias=False)
 
     def entity(self, entities: Tensor) -> Tensor:
         """The values of entities."""

@@ -70,7 +70,7 @@ class NewLook(QueryModel):
         self.projection = Perceptron(2 * d + groups, hidden, 2 * d)
         self.attention = Perceptron(2 * d, 2 * d, d)
         self.gate = Gate(2 * d, d)
-        self.difference_attention = Perceptron(2 * d, 2 * d, d)
+        self.difference_attention = Perceptron(2 * d, 2 * d, d, bias=False)
         group = np.random.default_rng(settings.group_seed).integers(groups, size=self.entity_count)
         # Both follow from the settings and the graph, so that no file has to hold them.
         self.register_buffer("group", torch.from_numpy(group), persistent=False)

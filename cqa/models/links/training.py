@@ -257,7 +257,7 @@ def train(
     nothing to learn from, or the memory is not enough.
     """
     check_trackers(settings.tensorboard, settings.wandb)
-    distributed, settings = _begun(settings, distributed)
+    distributed, settings = begun(settings, distributed)
     distributed.first(lambda: begin_run(folder, settings, graph))
     model = _made(settings, graph)
     return _finished(LinkTrainer(folder, model, graph, distributed, clock), graph)
@@ -273,7 +273,7 @@ def go_on(
     there is nothing to go on from, it is damaged, or the graph or the settings are others.
     """
     before = check_graph(folder, graph)
-    distributed, settings = _begun(before.changed(changes or {}), distributed)
+    distributed, settings = begun(before.changed(changes or {}), distributed)
     state = saved_state(folder, settings)
     trainer = LinkTrainer(folder, _made(settings, graph), graph, distributed, clock)
     trainer.resume(state)
@@ -282,7 +282,7 @@ def go_on(
     return _finished(trainer, graph)
 
 
-def _begun(
+def begun(
     settings: Settings, distributed: Distributed | None
 ) -> tuple[Distributed, Settings]:  # fmt: skip
     """The processes of a training, seeded, and the settings that this machine can follow."""

@@ -62,7 +62,8 @@ def even(network: Perceptron, bias: float = 0.0) -> None:
     """Let a network give the same for all inputs."""
     for parameter in network.parameters():
         nn.init.zeros_(parameter)
-    nn.init.constant_(network.layers[-1].bias, bias)  # type: ignore[arg-type]
+    if bias:
+        nn.init.constant_(network.layers[-1].bias, bias)  # type: ignore[arg-type]
 
 
 # --- operators by hand ---------------------------------------------------------------------------
