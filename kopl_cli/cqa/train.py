@@ -82,10 +82,10 @@ def train(settings: Settings) -> int:
         from cqa.models.links.training import train as train_links
 
         return _told(folder, train_links(settings, graph, folder))
-    from cqa.models.training import begin
+    from cqa.models.training import train as train_queries
 
     folder.mkdir(parents=True, exist_ok=True)
-    return _ran(folder, begin(folder, settings, graph))
+    return _told(folder, train_queries(settings, graph, folder))
 
 
 def _resumed(folder: Path, arguments: argparse.Namespace, pairs: list[str]) -> int:
@@ -105,7 +105,7 @@ def _resumed(folder: Path, arguments: argparse.Namespace, pairs: list[str]) -> i
         return _told(folder, go_on_links(folder, graph, changes))
     from cqa.models.training import go_on
 
-    return _ran(folder, go_on(folder, graph, settings=settings))
+    return _told(folder, go_on(folder, graph, changes))
 
 
 def _check(name: str) -> None:
@@ -123,21 +123,11 @@ def _learns_links(name: str) -> bool:
 
 
 def _told(folder: Path, found: Any) -> int:
-    """Say how good a link predictor is, beside the relation's most frequent tails."""
+    """Say how good a model is, beside the relation's most frequent tails."""
     for line in found.lines():
         print(line)
     if not found.finished:
         print(f"go on: kopl cqa train --resume {folder}")
         return 130
-    print(f"ask it: kopl cqa evaluate --graph DIR --reasoner {folder} FILE")
-    return 0
-
-
-def _ran(folder: Path, trainer: Any) -> int:
-    if not trainer.run():
-        print(f"go on: kopl cqa train --resume {folder}")
-        return 130
-    if trainer.stopped:
-        print(f"{trainer.stopped}; go on: kopl cqa train --resume {folder}")
     print(f"ask it: kopl cqa evaluate --graph DIR --reasoner {folder} FILE")
     return 0
