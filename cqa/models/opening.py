@@ -34,9 +34,9 @@ def open_reasoner(
     """The reasoner of a run, by its folder or its name on a hub, or of a model that needs none.
 
     ``search``: what searches the rows of a link predictor, of `cqa.vocabularies.SEARCHES` (None:
-    QTO). ``pairs`` are settings as ``key=value``, those of the search as ``qto.beam=32``. Raises
-    KoplError for what is none of these, for a run of another graph, and for settings that do not
-    exist.
+    QTO). ``pairs`` are settings as ``key=value``, those of the search as ``search.beam=32`` or
+    ``qto.beam=32``. Raises KoplError for what is none of these, for a run of another graph, and for
+    settings that do not exist.
     """
     if search is not None and search not in SEARCHES:
         raise KoplError(f"there is no search {search!r}; choose of {', '.join(SEARCHES)}")
@@ -49,7 +49,11 @@ def open_reasoner(
     kind = model_class(read_run(folder)[0].model)
     if issubclass(kind, LinkModel):
         own = search or DEFAULT
-        return _made(own, graph, split, {f"{own}.predictor": str(folder), **changes})
+        given = {
+            f"{own}.{key.removeprefix('search.')}" if key.startswith("search.") else key: value
+            for key, value in changes.items()
+        }
+        return _made(own, graph, split, {f"{own}.predictor": str(folder), **given})
     if search is not None:
         raise KoplError(f"{name} answers queries itself: it has no rows of links to search")
     if changes:
@@ -78,3 +82,23 @@ def reasoner_of(model: Any, graph: Graph) -> Reasoner:
     if callable(getattr(model, "logits", None)):
         return BatchReasoner(model, graph.entity_count)
     raise KoplError(f"{type(model).__name__} has neither scores of queries nor operators")
+
+
+def model_rows() -> list[list[str]]:
+    """A table of the models by their declarations: headings, then a row for each model here.
+
+    Link predictors answer nothing by themselves: they have a paper and what a query costs only.
+    """
+    rows = [
+        ["model", "paper", "operators", "negation", "cycles", "free variables", "exact", "cost"]
+    ]
+    for name in REASONERS.own:
+        kind = model_class(name)
+        if issubclass(kind, LinkModel):
+            rows.append([name, kind.paper, "links only", "", "", "", "", ""])
+            continue
+        negation = kind.negations if kind.negation or hasattr(kind, "difference") else "none"
+        exact = "yes" if kind.exact else "no"
+        operators, cycles, free = kind.operators, kind.cycles, kind.free_variables
+        rows.append([name, kind.paper, operators, negation, cycles, free, exact, kind.cost])
+    return rows

@@ -60,7 +60,7 @@ def add_reasoner(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE",
-        help="change one setting, such as qto.beam=32; may be repeated",
+        help="change one setting, such as search.beam=32; may be repeated",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of random (default: 0)")
 

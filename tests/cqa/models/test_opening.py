@@ -42,13 +42,14 @@ def test_the_rows_of_a_predictor_are_searched(world: Graph, runs: Path) -> None:
     assert isinstance(open_reasoner(run, world), Qto)
     assert isinstance(open_reasoner(run, world, search="cqd-co"), CqdCo)
     pairs = ["cqd-beam.beam=3", "cqd-beam.t_norm=minimum"]
+    shorter = ["search.beam=3", "search.t_norm=minimum"]
     found = open_reasoner(run, world, "valid", search="cqd-beam", pairs=pairs)
     assert isinstance(found, SearchModel)
     given = found.options
     assert (given.beam, given.t_norm, given.split) == (3, "minimum", "valid")
     by_name = open_reasoner("cqd-beam", world, pairs=[*pairs, f"cqd-beam.predictor={run}"])
     samples = tree_samples()[::5]
-    own = open_reasoner(run, world, search="cqd-beam", pairs=pairs)
+    own = open_reasoner(run, world, search="cqd-beam", pairs=shorter)
     assert evaluate(by_name, samples, 40, name="x") == evaluate(own, samples, 40, name="x")
 
 
