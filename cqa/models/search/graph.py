@@ -264,9 +264,10 @@ class GraphSearch:
         if paper:
             chosen = next((v for v in core if v not in free), core[0])
         else:
-            # The fewer values there are to try, the better; the first in the order of reading.
-            sizes = {v: int((self._set(net, v) > 0).sum()) for v in core}
-            chosen = min(core, key=sizes.__getitem__)
+            # The fewer values there are to try, and rows that are read towards them, the better.
+            sizes = {v: int((self._set(net, v) > 0).sum()) for v in net.sets}
+            rows = {v: sum(sizes[a] for a, b in net.links if b == v) for v in core}
+            chosen = min(core, key=lambda variable: sizes[variable] + rows[variable])
         own = self._set(net, chosen)
         many = int((own > 0).sum()) > PAPER_CANDIDATES
         if paper and many and chosen not in free and not net.tied(chosen):
