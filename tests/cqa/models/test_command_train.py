@@ -45,7 +45,7 @@ def test_a_model_of_queries_is_trained(
     config = tmp_path / "own.yaml"
     config.write_text(
         "model: gqe\ngqe:\n  d: 8\ntraining:\n  epochs: 1\n  batch: 16\n"
-        "queries:\n  types: 1p,2p,2i\n  steps: 3\n  count: 20\n  valid: 2\n"
+        "queries:\n  types: 1p 2p 2i\n  steps: 3\n  count: 20\n  valid: 2\n"
     )
     given = ("--graph", str(graph_folder), "--config", str(config), "--set", "device=cpu")
     assert run(command, *given, "-o", str(tmp_path / "run")) == 0

@@ -53,7 +53,7 @@ def test_the_model_of_the_page_runs(
     save(world, tmp_path / "graph")
     given = {
         "model": "meet", "device": "cpu", "training.epochs": 4, "training.batch": 64,
-        "training.learning_rate": 0.02, "queries.steps": 60, "queries.types": "1p,2p,2i",
+        "training.learning_rate": 0.02, "queries.steps": 60, "queries.types": "1p 2p 2i",
         "queries.count": 150,
     }  # fmt: skip
     pairs = [part for key, value in given.items() for part in ("--set", f"{key}={value}")]
