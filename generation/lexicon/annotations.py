@@ -38,7 +38,7 @@ OF_ALL = {
     CONCEPTS: ("the", "head", "counted", "complete", "called"),
 }
 DATES = ("event", "state", "estimate", "edition")
-COMPLETE = {RELATIONS: ("yes", "no", "forward", "backward"), KEYS: ("yes", "no")}
+COMPLETE = {RELATIONS: ("yes", "no", "forward", "backward"), KEYS: ("yes", "no", "partly")}
 
 
 @dataclass(frozen=True, slots=True)

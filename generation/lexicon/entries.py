@@ -121,8 +121,9 @@ class KeyEntry:
     ``counted`` is what a number of the key counts ("seats"), ``event`` what happened at its time
     ("was born"), ``question`` asks for it, with "{}" for its owner, ``keyword`` is what it is
     called in a question of keywords. ``dates`` and ``complete`` are as those of a relation;
-    ``complete`` is "yes" or "no". ``identifies``: whether people know things by its values, as by
-    no code; None leaves it to the facts. ``called``: whether things may be called by such an alias.
+    ``complete`` is "yes", "no", or "partly" where it may be compared among those that have it.
+    ``identifies``: whether people know things by its values, as by no code; None leaves it to the
+    facts. ``called``: whether things may be called by such an alias.
     ``compared`` is the noun beside a comparison ("the longest coastline" of the coastline length),
     "" where it is not compared by this wording, None where the noun will do. ``happening``: the
     main wording says what happened, so that none says "has a date of birth". ``counting``: a

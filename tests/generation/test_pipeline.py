@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from generation import GenerationError, generate, read_grammar, split
@@ -17,14 +18,16 @@ from generation.comparisons import constant_for, number_beside
 from generation.english import can_be_read
 from generation.judge import asks_what_it_says, names_answer, reads_badly
 from generation.lexicon import Lexicon
-from generation.pools import NoDraw
+from generation.pools import NoDraw, Pools
 from generation.rules_file import bundled
 from generation.stats import SHARES
 from kb import Builder, Date, KnowledgeBase, KoplError, Quantity, Value, Year
 from kb.values import OPERATORS, compares
+from kopl.denotation import Located
+from kopl.errors import ExecutionError
 from kopl.example import Example
 from kopl.executor import Executor
-from kopl.functions import FUNCTIONS
+from kopl.functions import FUNCTIONS, SELECT_AMONG, SELECT_BETWEEN
 from kopl.program import post_order
 from kopl.text import read
 from kopl.typecheck import check
@@ -44,10 +47,20 @@ Made = tuple[KnowledgeBase, list[Example]]
 
 def test_every_answer_follows_from_the_json_alone(made: Made) -> None:
     kb, examples = made
-    strict = Executor(kb, strict=True)
+    strict, lenient, pools = Executor(kb, strict=True), Executor(kb), Pools(kb)
     for example in examples:
         program = json.loads(json.dumps(example.to_json()))["program"]
-        assert strict.run(program).denotation == [example.answer]
+        try:
+            assert strict.run(program).denotation == [example.answer]
+        except ExecutionError:  # a choice among things with figures of several dates
+            call = example.program
+            key, word = call.arguments
+            assert call.function in (SELECT_AMONG, SELECT_BETWEEN)
+            inputs = [strict.outcome(one, {}) for one in call.inputs]
+            ids = np.concatenate([one.ids for one in inputs if isinstance(one, Located)])
+            assert len(kb.literals_of(ids, key)) > len(ids)
+            assert pools.is_clear(ids, key, word in ("largest", "greater"))
+            assert lenient.run(program).denotation == [example.answer]
 
 
 def test_questions_and_programs_are_unique(made: Made) -> None:
