@@ -45,8 +45,9 @@ class Description:
         for name, form in (*forms, ("beside", dict)):
             if not isinstance(getattr(self, name), form):
                 raise ValueError(f"{name} is {json.dumps(getattr(self, name))[:40]}")
-        if not all(isinstance(text, str) for text in (*self.answers, *self.beside.values())):
-            raise ValueError("answers and places are not all strings")
+        for name, texts in (("answers", self.answers), ("places", self.beside.values())):
+            if not all(isinstance(text, str) for text in texts):
+                raise ValueError(f"{name} are not all strings")
 
     @property
     def mark(self) -> str:
