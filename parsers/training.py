@@ -165,7 +165,8 @@ def begin(
     distributed.seed(settings.seed)
     parts = [(kb, train), *((one.kb, one.train) for one in beside)]
     with _too_large_explained():
-        model = model_class(settings.model).create_over(settings, parts)
+        kind = model_class(settings.model)
+        model = kind.create_over(settings, parts) if beside else kind.create(settings, kb, train)
     items, left = _prepared(model, parts)
     if left:
         [(reason, count)] = Counter(reason for _, reason in left).most_common(1)
