@@ -11,6 +11,7 @@ from kopl_base.errors import near_names
 from parsers.linking import Linker
 from parsers.refusals.evidence import SMALL, Evidence, Evidencer, Tried
 from parsers.refusals.wording import ASKED, asked_items, stems
+from parsers.tokens import Question
 
 KINDS = ("entity", "schema", "ambiguous", "unsure", "premise", "none", "language")
 # How many near things are named, and words of a question.
@@ -44,16 +45,16 @@ def refusal_of(
     """The refusal of a kind, worded after the evidence."""
     if kind == "entity":
         return _entity(evidence, linker)
-    if kind == "schema":
+    if kind == "schema" and not _is_said_by_an_item(evidence, linker):
         return _schema(evidence, tried, linker)
     if kind == "premise":
         return _premise(tried, best, linker)
     if kind == "ambiguous":
         return _ambiguous(tried, best)
-    if kind == "unsure":
+    if kind in ("unsure", "schema"):
         text = str(best.prediction.text)
         return Refusal(
-            kind, f"the best reading may well be wrong: {text}", (best.said or ())[:NEAR]
+            "unsure", f"the best reading may well be wrong: {text}", (best.said or ())[:NEAR]
         )
     if kind == "language":
         return Refusal(kind, "this is not in a language that the run knows")
@@ -137,6 +138,16 @@ def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refus
     return Refusal("schema", f"no relation and no attribute here {told}", tuple(near))
 
 
+def _is_said_by_an_item(evidence: Evidence, linker: Linker) -> bool:
+    """Whether the words that no item is thought to say are what one is called."""
+    words = stems(evidence.question)
+    said = " ".join(words[at] for at in _odd(evidence))
+    return said in {
+        " ".join(filter(None, stems(Question.of(text))))
+        for kind in ASKED for text in linker.kb.names_of_kind(kind)
+    }  # fmt: skip
+
+
 def _odd(evidence: Evidence) -> list[int]:
     """The tokens that no item says: unknown ones, and those that go with other items."""
     if found := sorted({*evidence.unknown, *evidence.contradicted}):
@@ -160,25 +171,26 @@ def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
     names = list(dict.fromkeys(names_in(program))) if program is not None else []
     if not asked or not names:
         return Refusal("premise", "the question supposes what is not so")
-    message = (
-        f"the question supposes what is not so: there is no {asked[0]!r} of"
-        f" {' and '.join(map(repr, names))}"
-    )
-    return Refusal("premise", message, tuple(_known_of(names[0], asked[0], linker)))
+    known = [_items_known_of(name, linker) for name in names]
+    of = f"{asked[0]!r} of {' and '.join(map(repr, names))}"
+    # What is there may be of another year, of another kind, or led to the other way round.
+    has_some = any(asked[0] in found for found in known)
+    told = f"no {of} is as it says" if has_some else f"there is no {of}"
+    near = near_names(asked[0], [item for item in known[0] if item != asked[0]], NEAR)
+    return Refusal("premise", f"the question supposes what is not so: {told}", tuple(near))
 
 
-def _known_of(name: str, item: str, linker: Linker) -> list[str]:
-    """Relations and keys of what has a name, the most similar ones to an item."""
+def _items_known_of(name: str, linker: Linker) -> dict[str, None]:
+    """The relations and keys of what has a name."""
     kb = linker.kb
     found: dict[str, None] = {}
-    for node in kb.named(name).tolist()[:1]:
+    for node in kb.named(name).tolist():
         if kb.is_entity(node):
             found |= {fact.key: None for fact in kb.attributes(node)}
         for record in kb.records(node):
             if (relation := getattr(record, "relation", None)) is not None:
                 found[str(relation)] = None
-    found.pop(item, None)
-    return near_names(item, found, NEAR)
+    return found
 
 
 def _ambiguous(tried: Sequence[Tried], best: Tried) -> Refusal:

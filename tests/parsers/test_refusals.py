@@ -24,11 +24,12 @@ from parsers.parser import Parser
 from parsers.refusals import KINDS
 from parsers.refusals.classifier import Classifier
 from parsers.refusals.evidence import FEATURES, Evidencer, Tried
-from parsers.refusals.refusal import missing_name, unknown_name
+from parsers.refusals.refusal import Refusal, missing_name, refusal_of, unknown_name
 from parsers.refusals.silence import CLASSES, FILE, in_other_words, kind_of, least_confidence
 from parsers.refusals.wording import Wording, items_of
 from parsers.tokens import Question
 
+ROOT = Path(__file__).parents[2]
 OUTSIDE = {
     "entity": ("Vargonia", "Melbistan", "Quorland", "Uptoria", "Zenthia", "Hobbitania"),
     "schema": ("favourite pizza", "shoe size", "weather forecast", "mayor", "cheapest hotel"),
@@ -246,6 +247,29 @@ def test_the_reason_is_what_was_found(evidencer: Evidencer) -> None:
     assert kind(evidencer, "What is the cheapest pizza in Norway?", best) == "schema"
     assert kind(evidencer, "well done then", best) == "none"
     assert kind(evidencer, "Какая столица у Peru?", best) == "language"
+
+
+def test_nothing_is_denied_that_is_there(evidencer: Evidencer, small: KnowledgeBase) -> None:
+    def told(question: str, kind: str, program: str) -> Refusal:
+        best = tried(program, ())
+        return refusal_of(
+            kind, evidencer.of(question, [best], best), [best], best, evidencer.linker
+        )
+
+    text = "What was the area of Norway in 1850?"
+    year = 'QueryAttrUnderCondition(Find("Norway"), area, "point in time", "1850")'
+    found = told(text, "premise", year).message
+    assert "there is no" not in found and "no 'area' of 'Norway' is as" in found
+    lacking = told(text, "premise", 'QueryAttr(Find("Norway"), population)')
+    assert "there is no 'population' of 'Norway'" in lacking.message
+    for text in ("capital", "Capitals?"):
+        item = told(text, "schema", 'QueryName(Relate(Find("Norway"), capital, forward))')
+        assert item.kind == "unsure" and "no relation" not in item.message
+
+
+def test_every_kind_is_told_in_the_documentation() -> None:
+    told = (ROOT / "docs" / "parsers.md").read_text("utf-8").split("## Silence")[1]
+    assert all(f"| `{kind}` |" in told for kind in KINDS)
 
 
 def test_slips_of_the_pen_are_read_as_the_model_reads_them(evidencer: Evidencer) -> None:
