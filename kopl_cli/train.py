@@ -104,6 +104,7 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             kb = load(settings.kb)
         others = [load(one.kb) for one in settings.besides]
+        training_questions.check_apart(kb, others, settings)
         if not arguments.resume:
             folder = group.first(lambda: free_folder(Path(settings.output)))
             group.say(f"run: {folder}")

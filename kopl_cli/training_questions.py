@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kb import KnowledgeBase
 from kopl.example import Asked, BareQuestion, Example, read_examples, read_questions, write_examples
-from kopl_base.errors import KoplError, ReadError, counted
+from kopl_base.errors import KoplError, ReadError, SettingsError, counted
 from kopl_base.stream import writing
 from kopl_base.training.clock import TOLD, Clock, cores
 from kopl_cli.training_time import MAKING, Making
@@ -46,6 +46,24 @@ def check(settings: Settings) -> None:
                 f"there is no such file of questions over {other.kb}; beside names it as KB=FILE",
                 source=other.file,
             )
+        if other.file:  # before other questions are made, which takes minutes
+            for _ in read_examples(other.file):
+                pass
+
+
+def check_apart(kb: KnowledgeBase, others: Sequence[KnowledgeBase], settings: Settings) -> None:
+    """Raise SettingsError where ``beside`` names a knowledge base that the run learns over already.
+
+    A run tells those that it knows apart by what they say.
+    """
+    known = {kb.fingerprint: settings.kb}
+    for other, named in zip(others, settings.besides, strict=True):
+        if other.fingerprint in known:
+            raise SettingsError(
+                f"beside names {named.kb}, which is the same knowledge base as"
+                f" {known[other.fingerprint]}; each is learnt over once"
+            )
+        known[other.fingerprint] = named.kb
 
 
 def make(

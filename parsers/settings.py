@@ -211,6 +211,11 @@ class Settings(PartedSettings):
             )
         if self.data and (self.train or self.valid or self.test):
             raise SettingsError("give either data, which is split, or train, valid and test")
+        if any(not other.kb for other in self.besides):
+            raise SettingsError(
+                "beside names knowledge bases as KB or KB=FILE, with commas between, not"
+                f" {self.beside!r}"
+            )
         if bool(self.train) != bool(self.valid) or (self.test and not self.train):
             raise SettingsError("train and valid belong together; test is added to them")
 

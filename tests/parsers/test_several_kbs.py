@@ -177,3 +177,20 @@ def test_what_learns_over_one_alone_says_so(both: tuple[Path, str], tmp_path: Pa
     assert done.returncode != 0 and "beside" in done.stderr
     absent = _kopl("train", "--set=beside=world=nowhere.jsonl", f"--set=output={tmp_path / 'no'}")
     assert absent.returncode != 0 and "nowhere.jsonl" in absent.stderr
+
+
+def test_what_cannot_stand_beside_is_told_before_any_work(
+    both: tuple[Path, str], tmp_path: Path
+) -> None:
+    about = json.loads((both[0] / "settings.json").read_text("utf-8"))
+    pairs = [f"--set={name}={about[name]}" for name in ("kb", "train", "valid")]
+    pairs += ["--config", str(_config(tmp_path)), f"--set=output={tmp_path / 'run'}"]
+    (tmp_path / "bad.jsonl").write_text("no JSON\n", "utf-8")
+    shelf = about["beside"].partition("=")[0]
+    for beside, told in (
+        (f"{shelf},{shelf}", "once"), (about["kb"], "once"), ("=x", "KB=FILE"),
+        (f"{shelf}={tmp_path / 'bad.jsonl'}", "not JSON"),
+    ):  # fmt: skip
+        done = _kopl("train", *pairs, f"--set=beside={beside}")
+        assert done.returncode == 2 and told in done.stderr, done.stderr
+        assert not (tmp_path / "run").exists()
