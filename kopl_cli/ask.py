@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -117,6 +117,12 @@ def _doubts(answer: Answer, question: str, kb: KnowledgeBase) -> list[str]:
     ]
 
 
+def _print_doubts(answers: Sequence[Answer], question: str, kb: KnowledgeBase) -> None:
+    """Say below the answers to one of many questions what must be known of the first one."""
+    for note in _doubts(answers[0], question, kb) if answers else ():
+        print(f"({note[0].upper()}{note[1:]}.)")
+
+
 def _asked(parser: Parser, question: str, arguments: argparse.Namespace) -> list[Answer]:
     return parser.ask(question, trace=arguments.trace, **_options(arguments))
 
@@ -191,13 +197,11 @@ def _show(turn: Turn, kb: KnowledgeBase, arguments: argparse.Namespace, on_termi
     for answer in turn.answers:
         is_whole = not on_terminal or arguments.top > 1
         _print(answer, arguments.trace, with_program=is_whole)
-    if not on_terminal:
-        print()
-        return
     if turn.unresolved:
         print(f"(Nothing that was named fits {turn.unresolved!r}; the question is read by itself.)")
-    for note in _doubts(turn.answers[0], turn.question, kb) if turn.answers else ():
-        print(f"({note[0].upper()}{note[1:]}.)")
+    _print_doubts(turn.answers, turn.question, kb)
+    if not on_terminal:
+        print()
 
 
 # Of what else a question may be read as, so many programs are shown.
@@ -259,6 +263,7 @@ def _ask_all(parser: Parser, arguments: argparse.Namespace) -> int:
                 print(f"question: {question}")
                 for answer in answers:
                     _print(answer, arguments.trace)
+                _print_doubts(answers, question, parser.kb)
                 print(flush=shown)
             bar.advance(1)
     if unread:

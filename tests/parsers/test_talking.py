@@ -181,6 +181,17 @@ def test_lines_of_a_pipe(trained: Path, tmp_path: Path) -> None:
     assert alone == first
 
 
+def test_a_name_that_is_guessed_is_doubted_wherever_it_is_answered(
+    trained: Path, tmp_path: Path
+) -> None:
+    slip = QUESTION.replace("Norway", "Norvay")
+    doubt = "(The question does not say 'Norway'; it may be what is meant"
+    assert doubt in piped(f"{slip}\n", "--run", str(trained), folder=tmp_path).stdout
+    (tmp_path / "asked.json").write_text(json.dumps([slip, QUESTION]), "utf-8")
+    done = piped("", "--run", str(trained), "--questions", "asked.json", folder=tmp_path)
+    assert done.stdout.count(doubt) == 1
+
+
 def test_the_prompt_is_there_before_anything_is_loaded(trained: Path, tmp_path: Path) -> None:
     """What comes before it takes hardly more than Python itself; loading goes on behind it."""
     before = []
