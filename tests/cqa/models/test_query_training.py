@@ -147,13 +147,22 @@ def test_queries_of_files_and_of_other_runs_are_taken(graph: Graph, tmp_path: Pa
     assert none.valid == [] and none.told(0) == "no validation queries"
 
 
-def test_several_processes_train_as_one(graph: Graph, tmp_path: Path) -> None:
+LINKS = {"complex.rank": 4, "training.batch": 32, "training.epochs": 2, "complex.init": 0.3}
+
+
+@pytest.mark.parametrize(
+    ("module", "model", "changes"),
+    [("cqa.models.training", "query2box", QUICK), ("cqa.models.links.training", "complex", LINKS)],
+    ids=["queries", "links"],
+)
+def test_several_processes_train_as_one(
+    graph: Graph, tmp_path: Path, module: str, model: str, changes: dict[str, Any]
+) -> None:
     graph_files.save(graph, tmp_path / "graph")
     (tmp_path / "train.py").write_text(
         "import sys\nfrom pathlib import Path\nfrom cqa.graphs.readers import read_graph\n"
-        "from cqa.models.settings import Settings\nfrom cqa.models.training import train\n"
-        f"quick = {QUICK!r}\n"
-        "settings = Settings.of('query2box').changed({**quick, 'device': 'cpu'})\n"
+        f"from cqa.models.settings import Settings\nfrom {module} import train\n"
+        f"settings = Settings.of({model!r}).changed({{**{changes!r}, 'device': 'cpu'}})\n"
         "train(settings, read_graph(sys.argv[1]), Path(sys.argv[2]))\n"
     )
     environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
