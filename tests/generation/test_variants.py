@@ -89,7 +89,7 @@ def lexicon(lands: KnowledgeBase) -> Lexicon:
         ("keys:\n  area: {question: [[how]]}", "question: a text was expected"),
         ("keys:\n  area: {question: ['how big is {}', how]}", "write {} where stands"),
         ("keys:\n  area: {dates: year}", "event or state or estimate or edition was expected"),
-        ("keys:\n  area: {complete: forward}", "yes or no was expected, not 'forward'"),
+        ("keys:\n  area: {complete: forward}", "yes or no or partly was expected, not 'forward'"),
         ("relations:\n  capital: {complete: all}", "yes or no or forward or backward was"),
         ("relations:\n  capital: {tail question: who}", "tail question: write {} where stands"),
     ],
