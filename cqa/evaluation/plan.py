@@ -472,27 +472,44 @@ def visiting_order(given: Conjunction, free: tuple[Variable, ...]) -> list[Varia
                 f" {len(part.free)} variables with what surrounds it; one is needed"
             )
         ready.update(part.free)
+    return in_order(near, ready, free)
+
+
+def in_order(
+    near: Mapping[Variable, Sequence[Variable]],
+    ready: set[Variable],
+    free: tuple[Variable, ...],
+    stranded: bool = False,
+) -> list[Variable]:
+    """The variables of ``near``, each after a neighbour or ``ready`` from the start.
+
+    Existential ones come before free ones, the farthest from the free ones first. What nothing
+    leads to comes at last where ``stranded`` allows it, else QueryError is raised.
+    """
+    ready = set(ready)
     distance = _summed_distances(near, free)
     order: list[Variable] = []
-    while len(order) < len(variables):
-        waiting = [v for v in variables if v in ready and v not in order]
-        if not waiting:
+    while len(order) < len(near):
+        left = [variable for variable in near if variable not in order]
+        waiting = [variable for variable in left if variable in ready]
+        if not waiting and not stranded:
             raise QueryError(
                 "operators need a constant to start from, and a part of the query has none"
             )
-        existential = [v for v in waiting if v not in free]
+        waiting = waiting or left
+        existential = [variable for variable in waiting if variable not in free]
         if existential:
             # max takes the first of those that are as far.
             chosen = max(existential, key=distance.__getitem__)
         else:
-            chosen = next(v for v in free if v in waiting)
+            chosen = next(variable for variable in free if variable in waiting)
         order.append(chosen)
         ready.update(near[chosen])
     return order
 
 
 def _summed_distances(
-    near: dict[Variable, list[Variable]], free: tuple[Variable, ...]
+    near: Mapping[Variable, Sequence[Variable]], free: tuple[Variable, ...]
 ) -> dict[Variable, int]:
     """For each variable the sum of its distances to the free ones."""
     found = dict.fromkeys(near, 0)

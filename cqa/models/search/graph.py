@@ -8,7 +8,7 @@ Values of several free variables are max-marginals, and the best tuples have sco
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from cqa.errors import QueryError
+from cqa.evaluation.plan import in_order
 from cqa.models.search.projection import MOST_KEPT, Projection, Way, Ways
 from cqa.models.search.settings import SearchSettings
 from cqa.query import Atom, Conjunction, Constant, Query, Term, Variable
@@ -426,19 +427,7 @@ def reading_order(given: Conjunction, free: tuple[Variable, ...]) -> tuple[Varia
             near[ends[1]].append(ends[0])
         elif isinstance(atom.head, Constant) or isinstance(atom.tail, Constant):
             ready.update(ends)
-    distance = _distances(near, free)
-    order: list[Variable] = []
-    while len(order) < len(variables):
-        left = [variable for variable in variables if variable not in order]
-        waiting = [variable for variable in left if variable in ready] or left
-        existential = [variable for variable in waiting if variable not in free]
-        if existential:
-            chosen = max(existential, key=distance.__getitem__)
-        else:
-            chosen = next(variable for variable in free if variable in waiting)
-        order.append(chosen)
-        ready.update(near[chosen])
-    return tuple(order)
+    return tuple(in_order(near, ready, free, stranded=True))
 
 
 def oriented(query: Query) -> Query:
@@ -461,23 +450,6 @@ def _turned(atom: Atom, place: Mapping[Term, int]) -> Atom:
         return atom
     turned = _number(atom.relation, "relation") ^ 1
     return Atom(turned, atom.tail, atom.head, atom.positive)
-
-
-def _distances(
-    near: Mapping[Variable, Sequence[Variable]], free: Iterable[Variable]
-) -> dict[Variable, int]:
-    """For each variable the sum of its distances to the free ones."""
-    found = dict.fromkeys(near, 0)
-    for start in free:
-        hops, border = {start: 0}, [start]
-        for at in border:
-            for other in near[at]:
-                if other not in hops:
-                    hops[other] = hops[at] + 1
-                    border.append(other)
-        for variable in found:
-            found[variable] += hops.get(variable, len(near))
-    return found
 
 
 # --- entities in place of variables ---------------------------------------------------------------
