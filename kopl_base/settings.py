@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -186,6 +186,10 @@ class PartedSettings(CheckedSettings):
         found = dataclasses.asdict(self)  # type: ignore[call-overload]
         others = found.pop("others")
         return {**found, **others}
+
+    def without(self, names: Container[str]) -> dict[str, Any]:
+        """The settings one by one, but those of these names."""
+        return {name: value for name, value in self.flat(self.by_name()) if name not in names}
 
     def to_json(self) -> str:
         """The settings as a JSON text, one a line."""

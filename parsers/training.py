@@ -20,7 +20,7 @@ import torch
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl_base.errors import SettingsError, wrapped
-from kopl_base.training.checkpoint import CheckpointError, read_state, unfitting
+from kopl_base.training.checkpoint import CheckpointError, read_resumable, unfitting
 from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
 from kopl_base.training.history import History, check_trackers
@@ -56,8 +56,7 @@ MAY_CHANGE = frozenset(
 
 def kept(settings: Settings) -> dict[str, Any]:
     """The settings that a training must be resumed with, by name."""
-    every = settings.flat(settings.by_name())
-    return {name: value for name, value in every if name not in MAY_CHANGE}
+    return settings.without(MAY_CHANGE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,20 +261,13 @@ def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
 
     Raises CheckpointError when there is nothing, or when it began with other settings.
     """
-    path = folder / "resume.pt"
-    parts = ("network", "optimizer", "progress", "questions", "settings")
-    state = read_state(path, parts)
-    before, now = state["settings"], kept(settings)
-    if not isinstance(before, dict):
-        raise CheckpointError(f"{path}: the saved state is damaged: its settings are no mapping")
-    names = [name for name in {**now, **before} if now.get(name) != before.get(name)]
-    if names:
-        told = ", ".join(f"{n} (was {before.get(n)!r}, is {now.get(n)!r})" for n in names)
-        raise CheckpointError(
-            f"{folder / 'settings.json'}: the training began with other settings: {told}; put them"
-            " back, or begin a new run"
-        )
-    return state
+    return read_resumable(
+        folder / "resume.pt",
+        ("network", "optimizer", "progress", "questions"),
+        kept(settings),
+        folder / "settings.json",
+        "put them back, or begin a new run",
+    )
 
 
 def resumed(settings: Settings, changes: Mapping[str, Any]) -> Settings:

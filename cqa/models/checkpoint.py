@@ -29,7 +29,7 @@ from kopl_base.packages import needs
 from kopl_base.stream import writing
 from kopl_base.training.checkpoint import (
     CheckpointError,
-    read_state,
+    read_resumable,
     read_weights,
     write_weights,
 )
@@ -237,8 +237,7 @@ def fill(network: nn.Module, folder: Path, weights: str = "best") -> None:
 
 def kept(settings: Settings) -> dict[str, Any]:
     """The settings that a training must be resumed with, by name."""
-    every = settings.flat(settings.by_name())
-    return {name: value for name, value in every if name not in MAY_CHANGE}
+    return settings.without(MAY_CHANGE)
 
 
 def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
@@ -246,19 +245,13 @@ def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
 
     Raises CheckpointError when there is nothing, or when it began with other settings.
     """
-    path = folder / "resume.pt"
-    state = read_state(path, ("network", "optimizer", "progress", "settings"))
-    before, now = state["settings"], kept(settings)
-    if not isinstance(before, dict):
-        raise CheckpointError(f"{path}: the saved state is damaged: its settings are no mapping")
-    names = [name for name in {**now, **before} if now.get(name) != before.get(name)]
-    if names:
-        told = ", ".join(f"{n} (was {before.get(n)!r}, is {now.get(n)!r})" for n in names)
-        raise CheckpointError(
-            f"{folder}: the training began with other settings: {told}; put them back, or begin a"
-            f" new run. What may change: {', '.join(sorted(MAY_CHANGE))}"
-        )
-    return state
+    return read_resumable(
+        folder / "resume.pt",
+        ("network", "optimizer", "progress"),
+        kept(settings),
+        folder,
+        f"put them back, or begin a new run. What may change: {', '.join(sorted(MAY_CHANGE))}",
+    )
 
 
 def load_run(name: Path | str, graph: Graph) -> Any:

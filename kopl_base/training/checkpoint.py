@@ -117,3 +117,22 @@ def read_state(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
             " version: begin a new run"
         )
     return state
+
+
+def read_resumable(
+    path: Path, needed: Iterable[str], kept: Mapping[str, Any], place: Path, hint: str
+) -> dict[str, Any]:
+    """What `write_state` wrote of a training that began with the settings ``kept``, by name.
+
+    Raises CheckpointError as `read_state`, and where it began with others: they are told at
+    ``place``, with the ``hint`` what to do.
+    """
+    state = read_state(path, (*needed, "settings"))
+    before = state["settings"]
+    if not isinstance(before, dict):
+        raise CheckpointError(f"{path}: the saved state is damaged: its settings are no mapping")
+    names = [name for name in {**kept, **before} if kept.get(name) != before.get(name)]
+    if names:
+        told = ", ".join(f"{n} (was {before.get(n)!r}, is {kept.get(n)!r})" for n in names)
+        raise CheckpointError(f"{place}: the training began with other settings: {told}; {hint}")
+    return state
