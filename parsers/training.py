@@ -5,12 +5,11 @@ The loop itself is `kopl_base.training.loop`.
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,8 +24,7 @@ from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
 from kopl_base.training.history import History, check_trackers
 from kopl_base.training.loop import TrainingLoop
-from kopl_base.training.memory import is_out_of_memory
-from kopl_base.training.optimizer import TrainingError
+from kopl_base.training.optimizer import TrainingError, too_large_explained
 from parsers.checkpoint import (
     Description,
     check_start,
@@ -163,7 +161,7 @@ def begin(
     distributed = distributed or joined(settings)
     distributed.seed(settings.seed)
     parts = [(kb, train), *((one.kb, one.train) for one in beside)]
-    with _too_large_explained():
+    with too_large_explained("the model's sizes"):
         kind = model_class(settings.model)
         model = kind.create_over(settings, parts) if beside else kind.create(settings, kb, train)
     items, left = _prepared(model, parts)
@@ -184,7 +182,7 @@ def begin(
     }
     description = Description.of(model, list(train), others)
     distributed.first(lambda: write_run(folder, model, description))
-    with _too_large_explained():
+    with too_large_explained("the model's sizes"):
         return Trainer(folder, model, distributed, items, valid, clock, scored, beside)
 
 
@@ -297,16 +295,3 @@ def check(settings: Settings) -> None:
     check_trackers(settings.tensorboard, settings.wandb)
     if settings.start_from:
         check_start(settings, Path(settings.start_from))
-
-
-@contextlib.contextmanager
-def _too_large_explained() -> Iterator[None]:
-    """Say what to lower where a model is larger than the memory, or than any memory."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error) and "overflow" not in str(error):
-            raise
-        raise TrainingError(
-            "out of memory while the model was made; lower the model's sizes"
-        ) from None

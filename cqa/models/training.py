@@ -43,8 +43,7 @@ from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
 from kopl_base.training.history import History, check_trackers
 from kopl_base.training.loop import TrainingLoop
-from kopl_base.training.memory import is_out_of_memory
-from kopl_base.training.optimizer import Item, Options, TrainingError
+from kopl_base.training.optimizer import Item, Options, TrainingError, too_large_explained
 
 # Queries that are ranked at a time.
 CHUNK = 256
@@ -296,12 +295,8 @@ def go_on(
 def _trainer(
     folder: Path, settings: Settings, graph: Graph, distributed: Distributed, clock: Clock | None
 ) -> QueryTrainer:
-    try:
+    with too_large_explained("its sizes"):
         model = model_class(settings.model).create(settings, graph)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error) and "overflow" not in str(error):
-            raise
-        raise TrainingError("out of memory while the model was made; lower its sizes") from None
     own: QuerySettings = settings.others["queries"]
     options = own.stream(settings.training.batch, model.dense)
     queries = load(folder / QUERIES, graph)

@@ -38,6 +38,17 @@ class TrainingError(KoplError):
     kind = "training"
 
 
+@contextlib.contextmanager
+def too_large_explained(lower: str) -> Iterator[None]:
+    """Say what to lower where a model is larger than the memory, or than any memory."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not is_out_of_memory(error) and "overflow" not in str(error):
+            raise
+        raise TrainingError(f"out of memory while the model was made; lower {lower}") from None
+
+
 # --- what is trained ----------------------------------------------------------------------------
 
 

@@ -28,8 +28,7 @@ from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed, use_threads
 from kopl_base.training.history import History, check_trackers
 from kopl_base.training.loop import TrainingLoop
-from kopl_base.training.memory import is_out_of_memory
-from kopl_base.training.optimizer import TrainingError
+from kopl_base.training.optimizer import TrainingError, too_large_explained
 
 Index = npt.NDArray[np.int64]
 
@@ -307,12 +306,8 @@ def _made(settings: Settings, graph: Graph) -> LinkModel:
     kind = model_class(settings.model)
     if not issubclass(kind, LinkModel):
         raise SettingsError(f"model={settings.model} is no link predictor")
-    try:
+    with too_large_explained("its rank"):
         return kind.create(settings, graph)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error) and "overflow" not in str(error):
-            raise
-        raise TrainingError("out of memory while the model was made; lower its rank") from None
 
 
 def _finished(trainer: LinkTrainer, graph: Graph) -> TrainedLinks:
