@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import atexit
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from kopl_base.conflict import refuse_others
 from kopl_cli.commands import Command, add_commands
@@ -114,7 +116,22 @@ def entry(*command: str) -> None:
     # So that what is under way closes its files and takes its temporary folders with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     try:
-        sys.exit(main([*command, *sys.argv[1:]]))
+        status = main([*command, *sys.argv[1:]])
     except ImportError as error:
         print(f"kopl: {error}", file=sys.stderr)
-        sys.exit(2)
+        status = 2
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        _leave_at_once(status)
+    sys.exit(status)
+
+
+def _leave_at_once(status: int) -> NoReturn:
+    """End one of several processes that trained together, without taking the interpreter down.
+
+    torch's threads of communication outlive their group (the network's wrapper keeps them): one
+    that frees a tensor while the interpreter goes aborts the process, after all was done well.
+    """
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -47,8 +47,9 @@ PLACEHOLDERS: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"kopl-toolkit \d+\.\d+\.\d+", "kopl-toolkit <version>"),
     (r"which is kept in \S+", "which is kept in <folder>"),
     # Only said where it will take long.
-    (r"(?m)^scoring and calibrating: about \d+ s\n", ""),
-    (r"(?m)^making [\d,]+ questions: about \d+ s more\n", ""),
+    (r"(?m)^scoring and calibrating: about \d+ (s|minutes?)\n", ""),
+    (r"(?m)^training: about .* on this machine\n", ""),
+    (r"(?m)^making [\d,]+ questions: about \d+ (s|minutes?) more\n", ""),
     (r"(?m)\b\d+ s( in all|$)", r"<seconds> s\1"),
 )
 
