@@ -99,6 +99,75 @@ def test_learns_by_heart_and_is_loaded_again(
     assert trainer.model.predict(questions) == found
 
 
+def packed(folder: Path, place: Path) -> None:
+    """A GGUF file of a tiny Llama in a folder: matrices in blocks of eight bits, as usual."""
+    gguf = pytest.importorskip("gguf")
+    from safetensors.numpy import load_file
+
+    form = json.loads((folder / "config.json").read_text())
+    spoken = json.loads((folder / "tokenizer.json").read_text())["model"]
+    place.parent.mkdir()
+    file = gguf.GGUFWriter(place, "llama")
+    file.add_context_length(form["max_position_embeddings"])
+    file.add_embedding_length(form["hidden_size"])
+    file.add_block_count(form["num_hidden_layers"])
+    file.add_feed_forward_length(form["intermediate_size"])
+    file.add_head_count(form["num_attention_heads"])
+    file.add_head_count_kv(form["num_key_value_heads"])
+    file.add_layer_norm_rms_eps(form["rms_norm_eps"])
+    file.add_vocab_size(form["vocab_size"])
+    file.add_tokenizer_model("gpt2")
+    file.add_tokenizer_pre("smollm")
+    tokens = sorted(spoken["vocab"], key=lambda token: spoken["vocab"][token])
+    file.add_token_list(tokens)
+    file.add_token_types([1] * len(tokens))
+    file.add_token_merges([" ".join(both) for both in spoken["merges"]])
+    file.add_bos_token_id(form["bos_token_id"])
+    file.add_eos_token_id(form["eos_token_id"])
+    file.add_pad_token_id(form["pad_token_id"])
+    called = {
+        "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
+        "self_attn.o_proj": "attn_output", "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up",
+        "mlp.down_proj": "ffn_down", "post_attention_layernorm": "ffn_norm",
+        "input_layernorm": "attn_norm", "model.embed_tokens": "token_embd",
+        "model.layers": "blk", "model.norm": "output_norm",
+    }  # fmt: skip
+    for name, weights in load_file(folder / "model.safetensors").items():
+        for one, other in called.items():
+            name = name.replace(one, other)
+        kind = gguf.GGMLQuantizationType.Q8_0
+        if weights.ndim == 2:
+            file.add_tensor(name, gguf.quantize(weights, kind), raw_dtype=kind)
+        else:
+            file.add_tensor(name, weights)
+    file.write_header_to_file()
+    file.write_kv_data_to_file()
+    file.write_tensors_to_file()
+    file.close()
+
+
+def test_weights_in_blocks_are_read_as_numbers_that_adapters_train_beside(
+    folder: Path, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> None:
+    pytest.importorskip("peft")
+    from parsers.checkpoint import restore
+    from parsers.models.seq2seq import loading
+
+    place = tmp_path / "carrier" / "tiny.gguf"
+    packed(folder, place)
+    tokenizer, model, missing = loading.pretrained(
+        quick("seq2seq", "kopl", f"name={place}").seq2seq
+    )
+    assert not missing and {str(one.dtype) for one in model.parameters()} == {"torch.float32"}
+    whole = loading.pretrained(quick("seq2seq", "kopl", f"name={folder}").seq2seq)[1]
+    for (name, one), other in zip(model.named_parameters(), whole.parameters(), strict=True):
+        if "q_proj" not in name and "k_proj" not in name:  # GGUF has their rows in another order
+            assert (one - other).abs().max() < 0.01, name
+    assert tokenizer.convert_tokens_to_ids("e") >= 0
+    trainer = begun(tmp_path / "run", place, small, small_examples, "lora=4", "epochs=1")
+    assert trainer.run() and restore(tmp_path / "run", small)
+
+
 def test_questions_do_not_depend_on_those_beside_them(
     torch: Any, folder: Path, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def pretrained(settings: Seq2SeqSettings) -> tuple[Any, Any, set[str]]:
         if not settings.pretrained:
             model = kind.from_config(config)
             return tokenizer, model.float(), {name for name, _ in model.named_parameters()}
+        where |= _as_numbers(found, where)
         model, told = kind.from_pretrained(
             place, output_loading_info=True, ignore_mismatched_sizes=True, **where
         )
@@ -145,6 +146,17 @@ def _asked(place: str) -> dict[str, Any]:
     if find_spec("gguf") is None:
         raise ModelError(needs(f"the GGUF file {place}", "gguf", extra="lora"))
     return {"local_files_only": True, "gguf_file": Path(place).name}
+
+
+def _as_numbers(models: Any, asked: dict[str, Any]) -> dict[str, Any]:
+    """What else makes transformers read the blocks of a GGUF file as numbers: nothing else trains.
+
+    Versions that cannot be told so always do.
+    """
+    packing = getattr(models, "GgufConfig", None)
+    if "gguf_file" not in asked or packing is None:
+        return {}
+    return {"quantization_config": packing(dequantize=True)}
 
 
 # --- adapters ------------------------------------------------------------------------------------
