@@ -23,9 +23,11 @@ from kb.arrays import (
     as_ids,
     changes,
     contains,
+    expand,
     in_intervals,
     intersect,
     mask_of,
+    unique,
     unite,
     view,
 )
@@ -286,14 +288,18 @@ class KnowledgeBase:
 
     def attributes(self, entity: int) -> Iterator[LiteralFact]:
         """The literal facts of an entity, in the order of their source."""
-        id = self.id_of(entity)
         for fact in self.literals.of_subjects(np.array([entity], np.int32)).tolist():
-            yield LiteralFact(
-                id,
-                self.keys[int(self.literals.predicate[fact])],
-                self.values[int(self.literals.object[fact])],
-                self.qualifier_map(int(self.literals.qualifiers[fact])),
-            )
+            yield self.literal_fact(fact)
+
+    def literal_fact(self, fact: int) -> LiteralFact:
+        """A literal fact by its number."""
+        table = self.literals
+        return LiteralFact(
+            self.id_of(int(table.subject[fact])),
+            self.keys[int(table.predicate[fact])],
+            self.values[int(table.object[fact])],
+            self.qualifier_map(int(table.qualifiers[fact])),
+        )
 
     def facts(self) -> Iterator[RelationalFact]:
         """All relational facts, by head."""
@@ -432,6 +438,31 @@ class KnowledgeBase:
         if min(len(left), len(right)) * 16 > self.node_count:
             return left[mask_of(right, self.node_count)[left]]
         return intersect(left, right)
+
+    def memberships_in(self, nodes: Ids, concept: str) -> Ids:
+        """Why the nodes are instances of a concept of that name or of one below it.
+
+        Numbers of memberships: of an entity in a concept that it is a direct instance of.
+        """
+        wanted = set(self.named(concept).tolist())
+        entities, starts = nodes[: _below(nodes, self.entity_count)], self.arrays["instance_starts"]
+        found = expand(starts[entities], starts[entities + 1])
+        concepts = self.arrays["instance"][found]
+        below = [
+            direct
+            for direct in unique(concepts).tolist()
+            if not wanted.isdisjoint(self._hierarchy.ancestors(direct))
+        ]
+        return found[contains(as_ids(below), concepts)]
+
+    def members(self, memberships: Ids) -> Ids:
+        """The entity of each membership."""
+        starts = self.arrays["instance_starts"]
+        return (np.searchsorted(starts, memberships, side="right") - 1).astype(np.int32)
+
+    def joined(self, memberships: Ids) -> Ids:
+        """The concept of each membership."""
+        return self.arrays["instance"][memberships]
 
     def names(self, nodes: Ids) -> list[str]:
         """The distinct names of the nodes, by code point."""

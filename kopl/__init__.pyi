@@ -8,6 +8,7 @@ from kopl.errors import LimitError as LimitError
 from kopl.errors import ParseError as ParseError
 from kopl.errors import ProgramError as ProgramError
 from kopl.errors import TypingError as TypingError
+from kopl.evidence import Evidence as Evidence
 from kopl.executor import Executor as Executor
 from kopl.executor import Limits as Limits
 from kopl.executor import Result as Result

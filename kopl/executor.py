@@ -6,7 +6,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Literal
 
 from kb import KnowledgeBase
 from kopl.denotation import Outcome, Words
@@ -16,6 +17,9 @@ from kopl.meaning import MEANINGS, Context
 from kopl.program import Call
 from kopl.text import MAX_DEPTH, read
 from kopl.typecheck import Step, check, typed_arguments
+
+if TYPE_CHECKING:
+    from kopl.evidence import Evidence
 
 State = Literal["unique", "empty", "several"]
 Program = str | Sequence[Any] | Call
@@ -39,7 +43,11 @@ class Limits:
 
 @dataclass(frozen=True)
 class TraceStep:
-    """What one call gave: its number in post-order, its text, how many, and the first of them."""
+    """What one call gave: its number in post-order, its text, how many, and the first of them.
+
+    ``facts`` are the first facts that the answer rests on and the call uses, where the evidence was
+    asked for.
+    """
 
     number: int
     function: str
@@ -47,6 +55,7 @@ class TraceStep:
     arguments: tuple[str, ...]
     count: int
     shown: list[str]
+    facts: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -88,9 +97,13 @@ class Denoted:
 
 @dataclass(frozen=True)
 class Result(Denoted):
-    """What a program denotes. ``ms`` runs from the program's text to the printed denotation."""
+    """What a program denotes. ``ms`` runs from the program's text to the printed denotation.
+
+    ``evidence`` has the facts that the answer rests on, where they were asked for.
+    """
 
     program: Call = field(kw_only=True)
+    evidence: Evidence | None = field(default=None, repr=False, compare=False, kw_only=True)
     kb: KnowledgeBase | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @cached_property
@@ -117,20 +130,33 @@ class Executor:
         self.limits = limits or Limits()
         self._context = Context(kb, strict)
 
-    def run(self, program: Program, *, trace: bool | int = False) -> Result:
+    def run(self, program: Program, *, trace: bool | int = False, evidence: bool = False) -> Result:
         """The denotation of a program in any spelling.
 
-        ``trace`` adds what every call gave (a number: how many of each are shown, else 10). Raises
-        ParseError, TypingError, ExecutionError or LimitError.
+        ``trace`` adds what every call gave (a number: how many of each are shown, else 10), and
+        ``evidence`` the facts that the answer rests on. Raises ParseError, TypingError,
+        ExecutionError or LimitError.
         """
         begin = time.perf_counter()
         call = read(program, max_depth=self.limits.depth)
-        outcomes = self._outcomes(check(call), begin, None)
+        checked = check(call)
+        outcomes = self._outcomes(checked, begin, None)
         denotation = outcomes[-1].strings()
         ms = (time.perf_counter() - begin) * 1000
+        found = None
+        if evidence:
+            from kopl.evidence import evidence_of
+
+            found = evidence_of(self.kb, checked, outcomes)
         shown = 10 if trace is True else int(trace)
-        steps = _trace(check(call), outcomes, shown) if trace else None
-        return Result(denotation, ms, steps, program=call, kb=self.kb)
+        steps = _trace(checked, outcomes, shown, found) if trace else None
+        return Result(denotation, ms, steps, program=call, evidence=found, kb=self.kb)
+
+    def evidence(self, program: Program) -> Evidence:
+        """The facts that the answer of a program rests on; raises what `run` raises."""
+        found = self.run(program, evidence=True).evidence
+        assert found is not None
+        return found
 
     def run_many(
         self, programs: Iterable[Program | ProgramError]
@@ -213,7 +239,9 @@ class Executor:
             raise LimitError(f"the program took longer than {limits.seconds:g} s", number)
 
 
-def _trace(steps: list[Step], outcomes: list[Outcome], shown: int) -> list[TraceStep]:
+def _trace(
+    steps: list[Step], outcomes: list[Outcome], shown: int, evidence: Evidence | None
+) -> list[TraceStep]:
     result = []
     for number, (step, outcome) in enumerate(zip(steps, outcomes, strict=True)):
         strings = outcome.strings() if len(outcome) <= 1000 or isinstance(outcome, Words) else None
@@ -228,6 +256,9 @@ def _trace(steps: list[Step], outcomes: list[Outcome], shown: int) -> list[Trace
                 step.call.arguments,
                 len(outcome),
                 strings[:shown],
+                tuple(fact.text for fact in islice(evidence.facts(number), shown))
+                if evidence
+                else (),
             )
         )
     return result

@@ -15,7 +15,6 @@ import numpy as np
 
 from kb import Condition, KnowledgeBase, Quantity
 from kb.arrays import EMPTY, Ids, Mask, contains, unique
-from kb.facts import FactTable
 from kb.values import Operator, Time
 from kopl import functions as f
 from kopl.denotation import Located, Outcome, Values, Words
@@ -155,16 +154,31 @@ def query_attr(run: Context, nodes: Located, key: str) -> Values:
 def query_attr_under_condition(
     run: Context, nodes: Located, key: str, qkey: str, qvalue: Condition
 ) -> Values:
-    facts = run.kb.literals_of(nodes.ids, key)
-    facts = run.kb.qualified(run.kb.literals, facts, qkey, qvalue)
+    facts = facts_under_condition(run.kb, nodes.ids, key, qkey, qvalue)
     return Values(run.kb, unique(run.kb.literals.object[facts]))
+
+
+def facts_under_condition(
+    kb: KnowledgeBase, nodes: Ids, key: str, qkey: str, qvalue: Condition
+) -> Ids:
+    """The literal facts of a key, of these nodes, with a qualifier that satisfies the condition."""
+    return kb.qualified(kb.literals, kb.literals_of(nodes, key), qkey, qvalue)
 
 
 @executes(f.QUERY_RELATION)
 def query_relation(run: Context, heads: Located, tails: Located) -> Words:
-    facts = run.kb.relational.between(heads.ids, tails.ids, run.kb.node_count)
+    facts = facts_between(run.kb, heads.ids, tails.ids)
     numbers = run.kb.relational.predicates(facts).tolist()
     return Words([run.kb.relations[number] for number in numbers])
+
+
+def facts_between(kb: KnowledgeBase, heads: Ids, tails: Ids, relation: str | None = None) -> Ids:
+    """The relational facts from one set to another, of the relation if one is given."""
+    facts = kb.relational.between(heads, tails, kb.node_count)
+    if relation is not None:
+        same: Mask = kb.relational.predicate[facts] == kb.relation_number(relation)
+        facts = facts[same]
+    return facts
 
 
 @executes(f.QUERY_ATTR_QUALIFIER)
@@ -179,11 +193,8 @@ def query_attr_qualifier(
 def query_relation_qualifier(
     run: Context, heads: Located, tails: Located, relation: str, qkey: str
 ) -> Values:
-    table: FactTable = run.kb.relational
-    number = run.kb.relation_number(relation)
-    facts = run.kb.relational.between(heads.ids, tails.ids, run.kb.node_count)
-    facts = facts[table.predicate[facts] == number]
-    return Values(run.kb, run.kb.qualifier_values(table, facts, qkey))
+    facts = facts_between(run.kb, heads.ids, tails.ids, relation)
+    return Values(run.kb, run.kb.qualifier_values(run.kb.relational, facts, qkey))
 
 
 @executes(f.VERIFY_STR)
@@ -207,8 +218,9 @@ def _verify(run: Context, values: Values, condition: Condition) -> Words:
 
 @dataclass(frozen=True, slots=True)
 class Quantities:
-    """The quantities of a key in a set: subject, value number and unit of every fact."""
+    """The quantities of a key in a set: number, subject, value number and unit of every fact."""
 
+    facts: Ids
     nodes: Ids
     values: Ids
     units: Ids
@@ -219,11 +231,11 @@ class Quantities:
         values = kb.literals.object[facts]
         keep = kb.values.is_quantity(values)
         facts, values = facts[keep], values[keep]
-        return cls(kb.literals.subject[facts], values, kb.values.units_of(values))
+        return cls(facts, kb.literals.subject[facts], values, kb.values.units_of(values))
 
     def those(self, kept: Mask) -> Quantities:
         """The facts of a mask."""
-        return Quantities(self.nodes[kept], self.values[kept], self.units[kept])
+        return Quantities(self.facts[kept], self.nodes[kept], self.values[kept], self.units[kept])
 
     def extreme(self, largest: bool, among: Ids | None = None) -> Ids:
         """The nodes with the extreme value in the unit that most facts have (of ``among``)."""
@@ -259,11 +271,16 @@ def select_between(run: Context, left: Located, right: Located, key: str, op: st
     sides = [Quantities.of(run.kb, side.ids, key) for side in (left, right)]
     if run.strict:
         _check_sides(left, right, sides, key)
-    shared = np.intersect1d(sides[0].units, sides[1].units).astype(np.int32)
+    shared = shared_units(sides)
     if len(shared) == 0:
         return Located(run.kb, EMPTY)
     together = Quantities.of(run.kb, _union(run.kb, left.ids, right.ids), key)
     return Located(run.kb, together.extreme(op == "greater", shared))
+
+
+def shared_units(sides: list[Quantities]) -> Ids:
+    """The units that the quantities of both sides have."""
+    return np.intersect1d(sides[0].units, sides[1].units).astype(np.int32)
 
 
 def _one_quantity_each(found: Quantities, name: str) -> None:

@@ -6,11 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from kopl.errors import ParseError, ProgramError
 from kopl.sparql.errors import EngineError, SparqlError
-from kopl_base.errors import KoplError, ReadError
+from kopl_base.errors import KoplError, ReadError, counted
 from kopl_base.tables import print_table
 from kopl_cli.common import (
     add_encoding,
@@ -25,7 +26,11 @@ from kopl_cli.common import (
 )
 
 if TYPE_CHECKING:
+    from kopl.evidence import Evidence
     from kopl.executor import TraceStep
+
+# How many facts of an answer's evidence are printed for people.
+SHOWN = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -40,6 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--strict", action="store_true", help="ambiguous comparisons are errors")
     parser.add_argument("--trace", action="store_true", help="show the value after every call")
+    parser.add_argument(
+        "--evidence", action="store_true", help="show the facts that the answer rests on"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object for a program")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="seconds for one program")
     parser.add_argument("--max-ids", type=positive, metavar="N", help="ids that one call may give")
@@ -61,8 +69,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command."""
     if (arguments.program is None) == (arguments.programs is None):
         arguments.parser.error("give either PROGRAM or --programs FILE")
-    if arguments.programs and arguments.trace:
-        arguments.parser.error("--trace goes with one PROGRAM")
+    for option in ("trace", "evidence"):
+        if arguments.programs and getattr(arguments, option):
+            arguments.parser.error(f"--{option} goes with one PROGRAM")
     text = None if arguments.program is None else program_text(arguments.program)
     try:
         executor = _executor(arguments)
@@ -82,7 +91,7 @@ def _executor(arguments: argparse.Namespace) -> Any:
     if arguments.kb is None and not is_address(arguments.engine):
         arguments.parser.error("the following arguments are required: --kb")
     if arguments.engine != "kopl":
-        for option in ("trace", "strict", "max_ids", "max_depth"):
+        for option in ("trace", "evidence", "strict", "max_ids", "max_depth"):
             if getattr(arguments, option):
                 arguments.parser.error(f"--{option.replace('_', '-')} goes with the engine kopl")
         return open_executor(arguments.engine, arguments, timeout=arguments.timeout)
@@ -96,8 +105,9 @@ def _executor(arguments: argparse.Namespace) -> Any:
 def _run(executor: Any, text: str | None, arguments: argparse.Namespace) -> int:
     if text is None:
         return _run_file(executor, arguments)
+    options = {name: True for name in ("trace", "evidence") if getattr(arguments, name)}
     try:
-        result = executor.run(text, **({"trace": True} if arguments.trace else {}))
+        result = executor.run(text, **options)
     except (ProgramError, SparqlError) as error:
         _print_error(error, arguments.json)
         return 1
@@ -112,6 +122,8 @@ def _run(executor: Any, text: str | None, arguments: argparse.Namespace) -> int:
         print(string)
     if not result.denotation:
         print("(empty denotation)", file=sys.stderr)
+    if arguments.evidence:
+        print_evidence(result.evidence)
     return 0
 
 
@@ -124,13 +136,31 @@ def print_trace(trace: Sequence[TraceStep]) -> None:
     print_table(("call", "", "values", "first of them"), rows)
 
 
+def print_evidence(evidence: Evidence) -> None:
+    """The first facts that an answer rests on, one a line, with the call that each serves."""
+    minimal = "" if evidence.is_minimal else "; some may not be needed: there are too many ways"
+    print(f"rests on {counted(len(evidence), 'fact')}{minimal}")
+    for fact in islice(evidence.facts(), SHOWN):
+        print(f"  #{fact.call}  {fact.text}")
+    if len(evidence) > SHOWN:
+        print(f"  and {len(evidence) - SHOWN} more (--json gives all)")
+
+
 def _with_trace(result: Any) -> dict[str, Any]:
     shown: dict[str, Any] = result.to_json()
     if result.trace:
         shown["trace"] = [
-            {"call": step.number, "text": step.text, "count": step.count, "shown": step.shown}
+            {
+                "call": step.number,
+                "text": step.text,
+                "count": step.count,
+                "shown": step.shown,
+                **({"facts": step.facts} if step.facts else {}),
+            }
             for step in result.trace
         ]
+    if getattr(result, "evidence", None) is not None:
+        shown["evidence"] = result.evidence.to_json()
     return shown
 
 
