@@ -16,11 +16,13 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from cqa.errors import QueryError
 from cqa.formats.samples import read_samples, write_samples
 from cqa.graphs.graph import Graph
 from cqa.models.checkpoint import begin_run, check_graph, fill, kept, saved_state
 from cqa.models.links.training import begun, small_data
 from cqa.models.model import FrequentAnswers, QueryModel
+from cqa.models.plan import check_operators, compiled
 from cqa.models.reasoner import Block
 from cqa.models.settings import Settings, model_class
 from cqa.models.stream import (
@@ -262,6 +264,8 @@ def begin(
     check_trackers(settings.tensorboard, settings.wandb)
     if not issubclass(model_class(settings.model), QueryModel):
         raise SettingsError(f"model={settings.model} learns from links, not from queries")
+    if not settings.others["queries"].data:
+        _check_types(settings, graph)
     distributed, settings = begun(settings, distributed)
     distributed.first(lambda: begin_run(folder, settings, graph))
     distributed.first(lambda: _make_queries(folder, settings, graph))
@@ -323,6 +327,16 @@ def _trainer(
         write=write,
         kept=kept(settings),
     )
+
+
+def _check_types(settings: Settings, graph: Graph) -> None:
+    """Raise SettingsError for a type that the model cannot answer: before any is sampled."""
+    for name in settings.others["queries"].counts(graph):
+        for kind in kinds([name]):
+            try:
+                check_operators(model_class(settings.model), compiled(kind.shape))
+            except QueryError as error:
+                raise SettingsError(f"queries.types has {name}: {error}") from None
 
 
 def _make_queries(folder: Path, settings: Settings, graph: Graph) -> None:

@@ -7,6 +7,7 @@ negative. Both intersect by attention and translate by relations; neither has a 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import NoReturn
 
 import torch
@@ -17,6 +18,7 @@ from cqa.errors import QueryError
 from cqa.graphs.graph import Graph
 from cqa.models.embed.layers import Gate, Perceptron, among, manhattan, stacked, table, weighted
 from cqa.models.model import QueryModel
+from cqa.models.stream import PLAIN
 from kopl_base.settings import CheckedSettings, Count, NotNegative
 
 Box = tuple[Tensor, Tensor]
@@ -47,6 +49,7 @@ class _Positive(QueryModel):
     negation = False
     negations = "none"
     form = "DNF+IU"
+    defaults = MappingProxyType({**QueryModel.defaults, "queries.types": " ".join(PLAIN)})
 
     def not_(self, state: object) -> NoReturn:
         """Raise QueryError: there are no complements."""

@@ -20,6 +20,7 @@ import torch
 from cqa.graphs import files as graph_files
 from cqa.graphs.graph import Graph, from_triples
 from cqa.models.checkpoint import load_run, read_run
+from cqa.models.links.training import train as train_links
 from cqa.models.model import FrequentAnswers
 from cqa.models.settings import Settings, read_settings
 from cqa.models.stream import betae_counts, load
@@ -218,3 +219,61 @@ def test_configs_are_read(path: Path, graph: Graph) -> None:
     found = read_settings(path)
     if "queries" in found.others:
         assert found.others["queries"].counts(graph)
+
+
+# --- configs for a GPU ---------------------------------------------------------------------------
+
+# Sizes that are no published ones, for a graph of a few entities on a processor.
+FEW = {
+    "device": "cpu", "threads": 1, "queries.count": 12, "queries.valid": 2, "queries.workers": 1,
+    "queries.steps": 2, "queries.negatives": 4, "training.batch": 4, "training.epochs": 4,
+    "training.precision": "float32", "training.learning_rate": 0.01,
+}  # fmt: skip
+NARROW: dict[str, dict[str, Any]] = {
+    "gqe": {"gqe.d": 4},
+    "query2box": {"query2box.d": 4},
+    "betae": {"betae.d": 4, "betae.hidden": 8},
+    "logice": {"logice.d": 4, "logice.hidden": 8},
+    "cone": {"cone.d": 4, "cone.hidden": 8},
+    "newlook": {"newlook.d": 4, "newlook.hidden": 8, "newlook.groups": 3},
+    "lmpnn": {"lmpnn.hidden": 8, "training.schedule": "constant", "training.drops": ""},
+    "gnn-qe": {"gnn-qe.width": 4, "gnn-qe.layers": 2},
+}
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_a_config_for_a_gpu_is_trained_and_goes_on(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    file = f"{name}-gpu" if name in ("lmpnn", "gnn-qe") else "queries-gpu"
+    published = read_settings(ROOT / "configs" / "cqa" / f"{file}.yaml", [f"model={name}"])
+    assert published.own == Settings.of(name).own and published.device == "cuda"
+    wanted = list(betae_counts(graph))[: 5 if name in ("gqe", "query2box") else 10]
+    assert list(published.others["queries"].counts(graph)) == wanted
+    few = {**FEW, **NARROW[name]}
+    if name == "lmpnn":
+        links = Settings.of("complex").changed({"complex.rank": 4, "training.epochs": 1})
+        train_links(links, graph, tmp_path / "complex")
+        few["lmpnn.predictor"] = str(tmp_path / "complex")
+    small = published.changed(few)
+    train(small, graph, tmp_path / "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(Stopping, "stop_after", 5)
+        patch.setattr("cqa.models.training.QueryTrainer", Stopping)
+        assert not train(small, graph, tmp_path / "run").finished
+    assert go_on(tmp_path / "run", graph).finished
+    same(tmp_path / "whole", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("types", "wrong"), [("1p 2in", "2in"), ("betae", "2in"), ("pin=5", "pin")]
+)
+def test_types_that_a_model_cannot_answer_are_told_before_any_is_sampled(
+    graph: Graph, tmp_path: Path, types: str, wrong: str
+) -> None:
+    with pytest.raises(SettingsError) as error:
+        train(settings(**{"queries.types": types}), graph, tmp_path / "run")
+    assert f"queries.types has {wrong}: the query has a negation, and the model has none" == str(
+        error.value
+    )
+    assert not (tmp_path / "run").exists()
