@@ -1,6 +1,6 @@
-"""Programs as text: the nested, the serialised and the JSON spelling, read and written.
+"""Programs as text: the nested, the serialised and two JSON spellings, read and written.
 
-``read`` takes any of them. All three keep the textual arguments exactly as they are; what an
+``read`` takes any of them. All keep the textual arguments exactly as they are; what an
 argument means is decided by `kopl.typecheck`.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -26,25 +26,27 @@ MAX_DEPTH = 200
 MAX_SIZE = 10_000
 
 
-def read(program: str | Sequence[Any] | Call, *, max_depth: int = MAX_DEPTH) -> Call:
+def read(
+    program: str | Sequence[Any] | Mapping[str, Any] | Call, *, max_depth: int = MAX_DEPTH
+) -> Call:
     """The program in a text of any spelling, or in the object of a JSON spelling.
 
-    A text that begins with ``[`` is JSON, one with a mark ``<arg>`` or ``<func>`` outside of quotes
-    or without any parenthesis is the serialised form, any other the nested form. Raises ParseError,
-    or LimitError for a program deeper than ``max_depth`` calls.
+    A text that begins with ``[`` or ``{`` is JSON, one with a mark ``<arg>`` or ``<func>`` outside
+    of quotes or without any parenthesis is the serialised form, any other the nested form. Raises
+    ParseError, or LimitError for a program deeper than ``max_depth`` calls.
     """
     program = getattr(program, "program", program)  # an expression of `kopl.builder`
     if isinstance(program, Call):
         call = program
     elif not isinstance(program, str):
-        call = read_json(program)
+        call = read_json(program, max_depth=max_depth)
     else:
         program = program.removeprefix("\ufeff")  # some editors begin a file so
         start = program.lstrip()
         if not start:
             raise ParseError("the program is empty")
-        if start.startswith("["):
-            call = read_json(program)
+        if start.startswith(("[", "{")):
+            call = read_json(program, max_depth=max_depth)
         elif _is_serialised(start):
             call = read_serialised(program)
         else:
@@ -312,11 +314,13 @@ def write_asked(program: Call, asking: Asking) -> str:
 # --- JSON -------------------------------------------------------------------------------------
 
 
-def read_json(program: str | Sequence[Any]) -> Call:
-    """The program in KQA Pro's JSON list, as text or object; the last call is the root.
+def read_json(
+    program: str | Sequence[Any] | Mapping[str, Any], *, max_depth: int = MAX_DEPTH
+) -> Call:
+    """The program in KQA Pro's JSON list or as a nested object (`to_nested_json`), or their text.
 
-    ``dependencies`` may be left out; then the calls are read as post-order with known arities.
-    Raises ParseError naming the call.
+    In a list the last call is the root; ``dependencies`` may be left out, then the calls are read
+    as post-order with known arities. Raises ParseError naming the call, or LimitError.
     """
     if isinstance(program, str):
         try:
@@ -327,6 +331,8 @@ def read_json(program: str | Sequence[Any]) -> Call:
             ) from None
         except (RecursionError, ValueError) as error:
             raise ParseError(f"not JSON of a program: {error}") from None
+    if isinstance(program, dict):
+        return _read_nested_json(program, max_depth)
     if not isinstance(program, list | tuple):
         raise ParseError(f"a list of calls was expected, found {type(program).__name__}")
     if not program:
@@ -382,3 +388,79 @@ def to_json(program: Call, *, published: bool = False) -> list[dict[str, Any]]:
 def write_json(program: Call, *, published: bool = False) -> str:
     """The same as one line of JSON text."""
     return json.dumps(to_json(program, published=published), ensure_ascii=False)
+
+
+def to_nested_json(program: Call) -> dict[str, Any]:
+    """The program as one object: a call holds its inputs as calls, its arguments by their names.
+
+    ``{"function": "Count", "inputs": [{"function": "Find", "arguments": {"name": "Oslo"}}]}``; what
+    a function does not take is left out. Raises ParseError for a call with another number of
+    arguments than its function takes, as they have no names.
+    """
+    stack: list[dict[str, Any]] = []
+    for number, call in enumerate(post_order(program)):
+        item: dict[str, Any] = {"function": call.function.name}
+        if call.inputs:
+            cut = len(stack) - len(call.inputs)
+            item["inputs"], stack = stack[cut:], stack[:cut]
+        names = [name for name, _ in call.function.arguments]
+        if len(names) != len(call.arguments):
+            raise ParseError(
+                f"{call.function.name} takes {counted(len(names), 'textual argument')}", number
+            )
+        if names:
+            item["arguments"] = dict(zip(names, call.arguments, strict=True))
+        stack.append(item)
+    return stack[0]
+
+
+def write_nested_json(program: Call) -> str:
+    """The same as one line of JSON text, in an object whose field ``program`` is the call.
+
+    An object around the call, as services that write by a schema want the outermost one closed.
+    """
+    return json.dumps({"program": to_nested_json(program)}, ensure_ascii=False)
+
+
+def _read_nested_json(item: Mapping[str, Any], max_depth: int) -> Call:
+    """The program of an object, or of the one in its field ``program``; built without recursion."""
+    outermost: Any = item["program"] if "program" in item and "function" not in item else item
+    calls: list[Call] = []  # those that no call takes yet
+    made = 0
+    # What is left to do, the next of it last: an object is read, then made of the calls before it.
+    waiting: list[tuple[Any, int, Function | None]] = [(outermost, 1, None)]
+    while waiting:
+        item, depth, function = waiting.pop()
+        if function is not None:
+            cut = len(calls) - len(item.get("inputs") or ())
+            texts = _arguments_by_name(function, item.get("arguments") or {}, made)
+            calls[cut:] = [Call(function, tuple(calls[cut:]), texts)]
+            made += 1
+            continue
+        if not isinstance(item, dict):
+            raise ParseError(f'an object with a field "function" was expected, not {item!r}', made)
+        if depth > max_depth:
+            raise LimitError(f"the program is more than {max_depth} calls deep", made)
+        inputs = item.get("inputs") or ()
+        if not isinstance(inputs, list | tuple):
+            raise ParseError('"inputs" must be a list of calls', made)
+        waiting.append((item, depth, _function(item.get("function"), made)))
+        waiting += [(one, depth + 1, None) for one in reversed(inputs)]
+        if len(waiting) + made > MAX_SIZE * 2:
+            raise LimitError(f"the program has more than {MAX_SIZE} calls", made)
+    return calls[0]
+
+
+def _arguments_by_name(function: Function, given: Any, call: int) -> tuple[str, ...]:
+    """The textual arguments of a call in their order; raises ParseError for others."""
+    names = [name for name, _ in function.arguments]
+    if not isinstance(given, dict) or set(given) != set(names):
+        raise ParseError(f'{function.name}: "arguments" must be {_named(names)}', call)
+    for name in names:
+        if type(given[name]) is not str:
+            raise ParseError(f"{function.name}: {name} must be a text, not {given[name]!r}", call)
+    return tuple(given[name] for name in names)
+
+
+def _named(names: Sequence[str]) -> str:
+    return f"an object of texts with {', '.join(names)}" if names else "left out"

@@ -22,6 +22,7 @@ SPELLINGS: dict[str, Callable[[Call], str]] = {
     "serialised": text.write_serialised,
     "json": text.write_json,
     "kqapro": partial(text.write_json, published=True),
+    "nested-json": text.write_nested_json,
 }
 CHARTS = ("mermaid", "dot")
 FORMS = (*SPELLINGS, "sparql", *CHARTS)

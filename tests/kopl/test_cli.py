@@ -147,6 +147,7 @@ def test_wrong_usage(arguments: list[str], message: str) -> None:
         ("serialised", "Find <arg> France <func> Relate <arg> capital <arg> forward <func> Quer"),
         ("kqapro", '"function": "What"'),
         ("json", '"function": "QueryName"'),
+        ("nested-json", '{"program": {"function": "QueryName", "inputs": ['),
         ("mermaid", "flowchart TD"),
         ("dot", "digraph"),
     ],

@@ -13,7 +13,15 @@ from kopl.errors import LimitError, ParseError, ProgramError, TypingError
 from kopl.executor import Executor, Limits
 from kopl.functions import FUNCTIONS
 from kopl.program import Call
-from kopl.text import read, to_json, write_json, write_nested, write_serialised
+from kopl.text import (
+    read,
+    to_json,
+    to_nested_json,
+    write_json,
+    write_nested,
+    write_nested_json,
+    write_serialised,
+)
 from tests.kopl.strategies import programs
 
 FIND, COUNT, AND = FUNCTIONS["Find"], FUNCTIONS["Count"], FUNCTIONS["And"]
@@ -31,6 +39,7 @@ def spellings(program: Call) -> list[str]:
         write_serialised(program),
         write_json(program),
         write_json(program, published=True),
+        write_nested_json(program),
     ]
 
 
@@ -90,6 +99,58 @@ def test_json_without_dependencies_is_post_order() -> None:
     assert (
         write_nested(read([{"function": "FindAll"}, {"function": "Count"}])) == "Count(FindAll())"
     )
+
+
+def test_nested_json_names_arguments_and_leaves_out_what_is_not_taken() -> None:
+    program = read('Relate(FilterConcept(FindAll(), "city"), "capital", "backward")')
+    assert to_nested_json(program) == {
+        "function": "Relate",
+        "inputs": [
+            {
+                "function": "FilterConcept",
+                "inputs": [{"function": "FindAll"}],
+                "arguments": {"concept": "city"},
+            }
+        ],
+        "arguments": {"relation": "capital", "direction": "backward"},
+    }
+    assert read(to_nested_json(program)) == read({"program": to_nested_json(program)}) == program
+
+
+@pytest.mark.parametrize(
+    ("item", "message"),
+    [
+        ({}, "a function's name must be a text, not None"),
+        ({"program": 3}, 'call 0: an object with a field "function" was expected, not 3'),
+        ({"function": "Fnd"}, "there is no function 'Fnd'; did you mean Find"),
+        ({"function": "Find"}, 'Find: "arguments" must be an object of texts with name'),
+        ({"function": "Find", "arguments": {"name": 3}}, "Find: name must be a text, not 3"),
+        ({"function": "Count", "inputs": "x"}, '"inputs" must be a list of calls'),
+        ({"function": "FindAll", "arguments": {"a": "b"}}, '"arguments" must be left out'),
+        (
+            {"function": "Count", "inputs": [{"function": "FindAll"}, "x"]},
+            "call 1: an object with a field \"function\" was expected, not 'x'",
+        ),
+    ],
+)
+def test_malformed_nested_json(item: dict[str, object], message: str) -> None:
+    with pytest.raises(ParseError) as caught:
+        read(item)
+    assert message in str(caught.value)
+
+
+def test_nested_json_has_limits() -> None:
+    deep: dict[str, object] = {"function": "FindAll"}
+    for _ in range(5000):
+        deep = {"function": "Count", "inputs": [deep]}
+    with pytest.raises(LimitError, match="200 calls"):
+        read(deep)
+    wide = {"function": "And", "inputs": [{"function": "FindAll"}] * 30_000}
+    with pytest.raises(LimitError, match="10000 calls"):
+        read(wide)
+    two = Call(FIND, (), ("a", "b"))
+    with pytest.raises(ParseError, match="Find takes 1 textual argument"):
+        to_nested_json(two)
 
 
 def test_programs_cannot_be_changed_and_hash_by_content() -> None:
