@@ -274,10 +274,22 @@ def pairs_of(pairs: Iterable[str]) -> dict[str, str]:
     return changes
 
 
+def read_flow(text: str) -> object:
+    """What a text of YAML on one line says, as ``[a, {b: c}]``; raises SettingsError."""
+    try:
+        import yaml  # type: ignore[import-untyped]
+    except ImportError:
+        raise SettingsError(needs("configs", "PyYAML")) from None
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError:
+        raise SettingsError(f"{text!r} is not YAML, as [a, {{b: c}}]") from None
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """The settings of a YAML file; raises SettingsError that names the file for what is none."""
     try:
-        import yaml  # type: ignore[import-untyped]
+        import yaml
     except ImportError:
         raise SettingsError(needs("configs", "PyYAML")) from None
     try:

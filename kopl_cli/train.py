@@ -90,8 +90,9 @@ def run(arguments: argparse.Namespace) -> int:
         config = configs_folder() / "default.yaml" if name is None else find_config(name)
         settings = read_settings(config, arguments.set)
     # The run is to be found, and to go on, from any folder.
-    places = (f"{lasting(one.kb)}{one.file and '='}{one.file}" for one in settings.besides)
-    settings = settings.changed({"kb": lasting(settings.kb), "beside": ",".join(places)})
+    settings = settings.changed(
+        {"kb": lasting(settings.kb), "beside": training_questions.lasting_beside(settings)}
+    )
     use_threads(settings.threads)
     group = training.joined(settings)
     clock = Clock(group.device, settings.threads, training_questions.workers(settings), moment)
@@ -103,29 +104,29 @@ def run(arguments: argparse.Namespace) -> int:
             kb = load_own(folder, settings.kb, "--set kb=KB")
         else:
             kb = load(settings.kb)
-        others = [load(one.kb) for one in settings.besides]
-        training_questions.check_apart(kb, others, settings)
+        kbs_beside = training_questions.load_beside(settings, arguments.resume)
+        training_questions.check_apart(kb, kbs_beside, settings)
         if not arguments.resume:
             folder = group.first(lambda: free_folder(Path(settings.output)))
             group.say(f"run: {folder}")
             group.say(f"knowledge base: {settings.kb} ({kb.entity_count} entities)")
             given = settings
             settings = group.first(lambda: training_questions.make(kb, given, folder, clock))
-            group.first(lambda: training_questions.make_beside(others, settings, folder))
+            group.first(lambda: training_questions.make_beside(kbs_beside, settings, folder))
         train, valid = (
             list(read_examples(folder / f"{part}.jsonl")) for part in ("train", "valid")
         )
         after = scoring_of(folder, settings, len(valid))
         valid = list(settings.training.choosing(valid))
         beside = [
-            training.Beside(
+            training.BesideQuestions(
                 one,
                 list(read_examples(training_questions.beside_file(folder, number, "train"))),
                 settings.training.choosing(
                     list(read_examples(training_questions.beside_file(folder, number, "valid")))
                 ),
             )
-            for number, one in enumerate(others, 1)
+            for number, one in enumerate(kbs_beside, 1)
         ]
         if wanted := round(settings.training.recombined * len(train)):
             longer = list(recombined(train, wanted, settings.seed))

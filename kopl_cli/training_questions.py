@@ -8,14 +8,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from kb import KnowledgeBase
+from kb import KnowledgeBase, load
 from kopl.example import Asked, BareQuestion, Example, read_examples, read_questions, write_examples
 from kopl_base.errors import KoplError, ReadError, SettingsError, counted
 from kopl_base.stream import writing
 from kopl_base.training.clock import TOLD, Clock, cores
 from kopl_cli.training_time import MAKING, Making
-from parsers.checkpoint import SOURCES, Sources
-from parsers.settings import Settings
+from parsers.checkpoint import SOURCES, Sources, lasting, load_own
+from parsers.settings import BesideKb, Settings
 
 # A run's questions without answers, where its data have some.
 OUTSIDE = "outside.jsonl"
@@ -40,30 +40,66 @@ def check(settings: Settings) -> None:
             "there is no such file or folder of questions; name it with --set data=PATH",
             source=settings.data,
         )
-    for other in settings.besides:
-        if other.file and not Path(other.file).is_file():
+    for one in settings.beside:
+        if one.questions and not Path(one.questions).is_file():
             raise ReadError(
-                f"there is no such file of questions over {other.kb}; beside names it as KB=FILE",
-                source=other.file,
+                f"there is no such file of questions over {one.kb}; beside names it as"
+                f" KB=FILE{_IN_A_LIST}",
+                source=one.questions,
             )
-        if other.file:  # before other questions are made, which takes minutes
-            for _ in read_examples(other.file):
+        if one.questions:  # before other questions are made, which takes minutes
+            for _ in read_examples(one.questions):
                 pass
 
 
-def check_apart(kb: KnowledgeBase, others: Sequence[KnowledgeBase], settings: Settings) -> None:
+# What beside is told in with commas and equals signs cannot say every path.
+_IN_A_LIST = "; paths with ',' or '=' stand in a list: 'beside=[{kb: \"KB\", questions: \"FILE\"}]'"
+
+
+def lasting_beside(settings: Settings) -> tuple[BesideKb, ...]:
+    """The knowledge bases beside a run's own, and their questions, as called from any folder."""
+    return tuple(
+        BesideKb(lasting(one.kb), one.questions and str(Path(one.questions).resolve()))
+        for one in settings.beside
+    )
+
+
+def load_beside(settings: Settings, folder: Path | None = None) -> list[KnowledgeBase]:
+    """The knowledge bases beside a run's own; ``folder``: of that run, which goes on.
+
+    Raises ReadError for one that cannot be read, and CheckpointError where it is no longer there.
+    """
+    found = []
+    for one in settings.beside:
+        if folder is not None:
+            found.append(
+                load_own(folder, one.kb, "--set beside=KB, for several with commas between")
+            )
+            continue
+        try:
+            found.append(load(one.kb))
+        except ReadError as error:
+            if Path(one.kb).exists():
+                raise
+            raise ReadError(
+                f"{error.message}; beside names it{_IN_A_LIST}", source=one.kb
+            ) from None
+    return found
+
+
+def check_apart(kb: KnowledgeBase, beside: Sequence[KnowledgeBase], settings: Settings) -> None:
     """Raise SettingsError where ``beside`` names a knowledge base that the run learns over already.
 
     A run tells those that it knows apart by what they say.
     """
     known = {kb.fingerprint: settings.kb}
-    for other, named in zip(others, settings.besides, strict=True):
-        if other.fingerprint in known:
+    for found, named in zip(beside, settings.beside, strict=True):
+        if found.fingerprint in known:
             raise SettingsError(
                 f"beside names {named.kb}, which is the same knowledge base as"
-                f" {known[other.fingerprint]}; each is learnt over once"
+                f" {known[found.fingerprint]}; each is learnt over once"
             )
-        known[other.fingerprint] = named.kb
+        known[found.fingerprint] = named.kb
 
 
 def make(
@@ -95,30 +131,30 @@ def make(
     return settings
 
 
-def make_beside(others: Sequence[KnowledgeBase], settings: Settings, folder: Path) -> None:
+def make_beside(beside: Sequence[KnowledgeBase], settings: Settings, folder: Path) -> None:
     """Write the questions of the knowledge bases beside a run's own: a part to train and to choose.
 
     Raises KoplError for questions that cannot be read, or that are too few.
     """
     from generation.splits import split
 
-    for number, (kb, other) in enumerate(zip(others, settings.besides, strict=True), 1):
-        if other.file:
-            examples = list(read_examples(other.file))
+    for number, (kb, one) in enumerate(zip(beside, settings.beside, strict=True), 1):
+        if one.questions:
+            examples = list(read_examples(one.questions))
         else:
-            own = settings.changed({"kb": other.kb, "seed": (settings.seed + 1 + number) % 2**63})
+            own = settings.changed({"kb": one.kb, "seed": (settings.seed + 1 + number) % 2**63})
             count, profile, noise = settings.beside_questions, settings.profile, settings.noise
             examples, _ = _made(kb, own, folder, count, profile, (0.0, 0.0), noise)
         parts = dict(zip(("train", "valid"), split(examples, settings.seed, (9, 1)), strict=True))
         for part, found in parts.items():
             if not found:
                 raise KoplError(
-                    f"{len(examples)} questions over {other.kb} are too few to split; the {part}"
+                    f"{len(examples)} questions over {one.kb} are too few to split; the {part}"
                     " part is empty"
                 )
             write_examples(beside_file(folder, number, part), found)
         counts = " and ".join(f"{len(found)} to {part}" for part, found in parts.items())
-        print(f"beside: {other.kb} ({other.file or 'generated'}): {counts}", flush=True)
+        print(f"beside: {one.kb} ({one.questions or 'generated'}): {counts}", flush=True)
 
 
 def beside_file(folder: Path, number: int, part: str) -> Path:

@@ -30,7 +30,7 @@ SOURCES = "sources.json"
 class Description:
     """What a run is about: its model's state, the knowledge base, the answers seen in training.
 
-    ``beside``: the places of further knowledge bases that it was trained on, by fingerprint.
+    ``beside``: the places of the knowledge bases that it was trained on beside, by fingerprint.
     """
 
     state: dict[str, Any]

@@ -127,7 +127,7 @@ def lesson_settings(old: Settings, folder: Path, start: Path, kb: str) -> Settin
         validation=0, recombined=0.0,
     )  # fmt: skip
     return replace(
-        old, kb=lasting(kb), output=str(folder), start_from=lasting(str(start)), data="",
+        old, kb=lasting(kb), beside=(), output=str(folder), start_from=lasting(str(start)), data="",
         train=lasting_file(folder, "train"), valid=lasting_file(folder, "valid"),
         test=lasting_file(folder, "test"), training=whole,
     )  # fmt: skip

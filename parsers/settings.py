@@ -8,7 +8,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic.dataclasses import dataclass
 
 from kopl_base.errors import SettingsError
@@ -22,6 +22,7 @@ from kopl_base.settings import (
     PartedSettings,
     Share,
     read_config,
+    read_flow,
 )
 from kopl_base.stream import COMPRESSED
 from kopl_base.training import check_device
@@ -136,11 +137,50 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 
 
 @dataclasses.dataclass(frozen=True)
-class OtherKb:
-    """A further knowledge base of a run, and its file of questions; "" for generated ones."""
+class BesideKb:
+    """A knowledge base beside a run's own: where it is, and its file of questions.
+
+    Without a file (""), questions are generated over it.
+    """
 
     kb: str
-    file: str
+    questions: str = ""
+
+
+def read_beside(given: object) -> tuple[BesideKb, ...]:
+    """What ``beside`` names: a list of places or of mappings, or a text.
+
+    A text is such a list as YAML has it (``[KB, {kb: KB, questions: FILE}]``), or has commas
+    between, and each is ``KB`` or ``KB=FILE``. Raises SettingsError for anything else.
+    """
+    if isinstance(given, str) and given.lstrip().startswith("["):
+        items: object = read_flow(given)
+    elif isinstance(given, str):
+        parts = (one.partition("=") for one in given.split(",") if one.strip())
+        items = [BesideKb(kb.strip(), file.strip()) for kb, _, file in parts]
+    else:
+        items = given
+    if isinstance(items, (list, tuple)):
+        found = [_beside_kb(item) for item in items]
+        if all(found):
+            return tuple(one for one in found if one is not None)
+    raise SettingsError(
+        "beside names knowledge bases as a list, each KB or {kb: KB, questions: FILE}, or as KB or"
+        f" KB=FILE with commas between, not {given!r}"
+    )
+
+
+def _beside_kb(item: object) -> BesideKb | None:
+    """One that ``beside`` names; None where an item is none."""
+    if isinstance(item, BesideKb):
+        return item if item.kb else None
+    if isinstance(item, str):
+        return BesideKb(item) if item.strip() else None
+    if not isinstance(item, dict) or not {"kb"} <= item.keys() <= {"kb", "questions"}:
+        return None
+    kb, questions = item["kb"], item.get("questions") or ""
+    is_one = isinstance(kb, str) and kb.strip() and isinstance(questions, str)
+    return BesideKb(kb, questions) if is_one else None
 
 
 @dataclass(frozen=True)
@@ -152,8 +192,9 @@ class Settings(PartedSettings):
     without any, ``questions`` examples are generated over ``kb``, in the mix of a ``profile``
     (the paper's, or short questions as people ask them), ``noise`` in a share of these, and
     ``other_profile``, a share of all, in the mix of the other one.
-    ``beside`` names further knowledge bases that are learnt over, too, with commas between:
-    ``KB``, over which ``beside_questions`` are generated, or ``KB=FILE`` with a file of questions.
+    ``beside`` names knowledge bases that are learnt over beside ``kb``, in a list or with commas
+    between: ``KB``, over which ``beside_questions`` are generated, or ``KB=FILE`` with a file of
+    questions, in a list ``{kb: KB, questions: FILE}`` (`read_beside`).
     ``start_from`` is the folder of a run whose weights the training begins with.
     ``query_style`` is how queries are written that the examples do not bring. ``decoding`` is
     what the best epoch is chosen and the run scored by; of both, unconstrained decoding
@@ -176,7 +217,7 @@ class Settings(PartedSettings):
     profile: Literal["kqapro", "people"] = "kqapro"
     noise: Share = 0.0
     other_profile: Share = 0.0
-    beside: str = ""
+    beside: Annotated[tuple[BesideKb, ...], BeforeValidator(read_beside)] = ()
     beside_questions: Annotated[Int, Field(ge=20)] = 4_000
     seed: Annotated[Int, Field(ge=0, le=2**63 - 1)] = 1
     output: str = "runs/default"
@@ -211,20 +252,8 @@ class Settings(PartedSettings):
             )
         if self.data and (self.train or self.valid or self.test):
             raise SettingsError("give either data, which is split, or train, valid and test")
-        if any(not other.kb for other in self.besides):
-            raise SettingsError(
-                "beside names knowledge bases as KB or KB=FILE, with commas between, not"
-                f" {self.beside!r}"
-            )
         if bool(self.train) != bool(self.valid) or (self.test and not self.train):
             raise SettingsError("train and valid belong together; test is added to them")
-
-    @property
-    def besides(self) -> tuple[OtherKb, ...]:
-        """What ``beside`` names."""
-        named = (one.strip() for one in self.beside.split(","))
-        parts = (one.partition("=") for one in named if one)
-        return tuple(OtherKb(kb.strip(), file.strip()) for kb, _, file in parts)
 
     @classmethod
     def of(cls, model: Any) -> Settings:

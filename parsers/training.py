@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import torch
 
 from kb import KnowledgeBase
 from kopl.example import Example
-from kopl_base.errors import SettingsError, wrapped
+from kopl_base.errors import SettingsError, counted, wrapped
 from kopl_base.training.checkpoint import CheckpointError, read_resumable, unfitting
 from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
@@ -44,11 +44,11 @@ from parsers.registry import model_class
 from parsers.settings import Settings
 
 # What a training may be resumed with although it began with another one: how long it goes on,
-# where things are, what is told of it. That the knowledge base and the questions are the same is
+# where things are, what is told of it. That the knowledge bases and the questions are the same is
 # checked by what they say; `training.part` is to be lowered when the memory is not enough.
 MAY_CHANGE = frozenset(
-    ["kb", "output", "device", "memory", "threads", "paper", "plots", "tensorboard", "wandb",
-     "training.epochs", "training.minutes", "training.checkpoint", "training.part"]
+    ["kb", "beside", "output", "device", "memory", "threads", "paper", "plots", "tensorboard",
+     "wandb", "training.epochs", "training.minutes", "training.checkpoint", "training.part"]
 )  # fmt: skip
 
 
@@ -58,8 +58,8 @@ def kept(settings: Settings) -> dict[str, Any]:
 
 
 @dataclasses.dataclass(frozen=True)
-class Beside:
-    """A further knowledge base that a model learns over, with its questions."""
+class BesideQuestions:
+    """A knowledge base that a model learns over beside its own, with its questions."""
 
     kb: KnowledgeBase
     train: Sequence[Example]
@@ -69,17 +69,17 @@ class Beside:
 class Trainer(TrainingLoop):
     """Trains one model on questions; the best epoch answers most of the validation questions.
 
-    Those of further knowledge bases (``beside``) count as well; what is learnt of them is among
+    Those over knowledge bases ``beside`` its own count as well; what is learnt of them is among
     ``train``. ``scored`` questions are to be predicted after the training, in the same time.
     """
 
     def __init__(
         self, folder: Path, model: Model, distributed: Distributed, train: Sequence[Item],
         valid: Sequence[Example], clock: Clock | None = None, scored: int = 0,
-        beside: Sequence[Beside] = (),
+        beside: Sequence[BesideQuestions] = (),
     ) -> None:  # fmt: skip
         self.model, self.settings = model, model.settings
-        self.train, self.valid = train, [*valid, *(one for other in beside for one in other.valid)]
+        self.train, self.valid = train, [*valid, *(one for part in beside for one in part.valid)]
         self._asked = [(model.kb, valid), *((one.kb, one.valid) for one in beside)]
         clock = clock or Clock(distributed.device, self.settings.threads)
         super().__init__(
@@ -155,7 +155,7 @@ def joined(settings: Settings) -> Distributed:
 def begin(
     folder: Path, settings: Settings, kb: KnowledgeBase, train: Sequence[Example],
     valid: Sequence[Example], distributed: Distributed | None = None, clock: Clock | None = None,
-    scored: int = 0, beside: Sequence[Beside] = (),
+    scored: int = 0, beside: Sequence[BesideQuestions] = (),
 ) -> Trainer:  # fmt: skip
     """A trainer with a new run in an empty or new folder; the last three as of `Trainer`."""
     distributed = distributed or joined(settings)
@@ -177,18 +177,18 @@ def begin(
         raise TrainingError("none of the training questions can be learnt")
     if settings.start_from:
         distributed.say(start_from(model, Path(settings.start_from), kb))
-    others = {
-        one.kb.fingerprint: place for one, place in zip(beside, _places(settings), strict=True)
-    }
-    description = Description.of(model, list(train), others)
+    fingerprints = [one.kb.fingerprint for one in beside]
+    description = Description.of(model, list(train), _places(settings, fingerprints))
     distributed.first(lambda: write_run(folder, model, description))
     with too_large_explained("the model's sizes"):
         return Trainer(folder, model, distributed, items, valid, clock, scored, beside)
 
 
-def _places(settings: Settings) -> list[str]:
-    """Where the knowledge bases of a run lie that stand beside its own."""
-    return [one.kb for one in settings.besides]
+def _places(settings: Settings, fingerprints: Iterable[str]) -> dict[str, str]:
+    """Where the knowledge bases beside a run's own are, by their fingerprints."""
+    return {
+        fingerprint: one.kb for fingerprint, one in zip(fingerprints, settings.beside, strict=True)
+    }
 
 
 def _prepared(
@@ -209,7 +209,7 @@ def _prepared(
 def go_on(
     folder: Path, kb: KnowledgeBase, train: Sequence[Example], valid: Sequence[Example],
     distributed: Distributed | None = None, clock: Clock | None = None, scored: int = 0,
-    settings: Settings | None = None, beside: Sequence[Beside] = (),
+    settings: Settings | None = None, beside: Sequence[BesideQuestions] = (),
 ) -> Trainer:  # fmt: skip
     """A trainer that resumes the run in a folder, on the same examples.
 
@@ -221,6 +221,11 @@ def go_on(
     settings = settings or own
     state = saved_state(folder, settings)
     known = [(description.fingerprint, description.kb), *description.beside.items()]
+    if len(beside) != (count := len(description.beside)):
+        raise CheckpointError(
+            f"{folder}: the training began with {counted(count, 'knowledge base')} beside its own,"
+            f" not with {len(beside)}; name all of them, in their order"
+        )
     for one, (fingerprint, place) in zip([kb, *(b.kb for b in beside)], known, strict=True):
         if fingerprint != one.fingerprint:
             raise CheckpointError(
@@ -243,8 +248,9 @@ def go_on(
 def _changed(folder: Path, settings: Settings, description: Description) -> None:
     """Keep other settings with a run."""
     write_settings(folder, settings)
-    if (kb := lasting(settings.kb)) != description.kb:
-        write_description(folder, dataclasses.replace(description, kb=kb))
+    kb, beside = lasting(settings.kb), _places(settings, description.beside)
+    if (kb, beside) != (description.kb, description.beside):
+        write_description(folder, dataclasses.replace(description, kb=kb, beside=beside))
 
 
 def _shapes(network: object) -> dict[str, Sequence[int]]:
@@ -265,6 +271,7 @@ def saved_state(folder: Path, settings: Settings) -> dict[str, Any]:
         kept(settings),
         folder / "settings.json",
         "put them back, or begin a new run",
+        MAY_CHANGE,
     )
 
 
@@ -279,6 +286,11 @@ def resumed(settings: Settings, changes: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             "output cannot change as a training goes on: the run stays in its folder; move the"
             f" folder to {changed.output} and go on with --resume {changed.output}"
+        )
+    if len(changed.beside) != len(settings.beside):
+        raise SettingsError(
+            f"beside named {counted(len(settings.beside), 'knowledge base')} as the training began,"
+            f" not {len(changed.beside)}; where they moved, name all of them, in their order"
         )
     before, now = kept(settings), kept(changed)
     if names := [name for name in before if now[name] != before[name]]:

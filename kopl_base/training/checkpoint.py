@@ -5,7 +5,7 @@ A file appears when it is complete: nothing that is there is lost when writing f
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -120,18 +120,26 @@ def read_state(path: Path, needed: Iterable[str] = ()) -> dict[str, Any]:
 
 
 def read_resumable(
-    path: Path, needed: Iterable[str], kept: Mapping[str, Any], place: Path, hint: str
+    path: Path,
+    needed: Iterable[str],
+    kept: Mapping[str, Any],
+    place: Path,
+    hint: str,
+    free: Container[str] = (),
 ) -> dict[str, Any]:
     """What `write_state` wrote of a training that began with the settings ``kept``, by name.
 
     Raises CheckpointError as `read_state`, and where it began with others: they are told at
-    ``place``, with the ``hint`` what to do.
+    ``place``, with the ``hint`` what to do. Those that are ``free`` may be any.
     """
     state = read_state(path, (*needed, "settings"))
     before = state["settings"]
     if not isinstance(before, dict):
         raise CheckpointError(f"{path}: the saved state is damaged: its settings are no mapping")
-    names = [name for name in {**kept, **before} if kept.get(name) != before.get(name)]
+    names = [
+        name for name in {**kept, **before}
+        if name not in free and kept.get(name) != before.get(name)
+    ]  # fmt: skip
     if names:
         told = ", ".join(f"{n} (was {before.get(n)!r}, is {kept.get(n)!r})" for n in names)
         raise CheckpointError(f"{place}: the training began with other settings: {told}; {hint}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -82,6 +83,12 @@ def _config(folder: Path) -> Path:
     return path
 
 
+def _settings(run: Path) -> dict[str, Any]:
+    """Those of a run, as ``--set`` takes them."""
+    found: dict[str, Any] = json.loads((run / "settings.json").read_text("utf-8"))
+    return {**found, "beside": json.dumps(found["beside"])}
+
+
 def _kopl(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "kopl", *arguments],
@@ -145,7 +152,7 @@ def test_a_training_over_several_goes_on_as_if_unbroken(
     both: tuple[Path, str], tmp_path: Path
 ) -> None:
     folder = both[0].parent
-    about = json.loads((both[0] / "settings.json").read_text("utf-8"))
+    about = _settings(both[0])
     pairs = [
         f"--set={name}={about[name]}" for name in ("kb", "train", "valid", "beside", "threads")
     ]
@@ -169,8 +176,58 @@ def test_a_training_over_several_goes_on_as_if_unbroken(
     assert losses(tmp_path / "whole") == losses(tmp_path / "part")
 
 
+def test_a_knowledge_base_beside_may_move_and_have_any_path(
+    both: tuple[Path, str], tmp_path: Path
+) -> None:
+    about = _settings(both[0])
+    odd = tmp_path / "a, b = c"
+    odd.mkdir()
+    for name in ("shelf.koplkb", "shelf.jsonl"):
+        shutil.copyfile(both[0].parent / name, odd / name)
+    beside = json.dumps([{"kb": str(odd / "shelf.koplkb"), "questions": str(odd / "shelf.jsonl")}])
+    pairs = [f"--set={name}={about[name]}" for name in ("kb", "train", "valid", "threads")]
+    pairs += ["--set=plots=false", "--set=embedding=32", "--set=hidden=64", "--set=epochs=1"]
+    run = tmp_path / "run"
+    done = _kopl("train", "--config", str(_config(tmp_path)), *pairs, f"--set=beside={beside}",
+                 f"--set=output={run}")  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    moved = tmp_path / "moved.koplkb"
+    (odd / "shelf.koplkb").rename(moved)
+    lost = _kopl("train", "--resume", str(run), "--set=epochs=2")
+    assert lost.returncode == 2 and "--set beside=" in lost.stderr, lost.stderr
+    for beside, told in (("", "1 knowledge base"), (str(both[0].parent / "small.koplkb"), "once")):
+        wrong = _kopl("train", "--resume", str(run), "--set=epochs=2", f"--set=beside={beside}")
+        assert wrong.returncode == 2 and told in wrong.stderr, wrong.stderr
+    again = _kopl("train", "--resume", str(run), "--set=epochs=2", f"--set=beside={moved}")
+    assert again.returncode == 0, again.stderr
+    assert len((run / "history.jsonl").read_text("utf-8").splitlines()) == 2
+    description = json.loads((run / "parser.json").read_text("utf-8"))
+    assert list(description["beside"].values()) == [str(moved)]
+
+
+def test_the_names_beside_are_read_in_every_form() -> None:
+    from kopl_base.errors import SettingsError
+    from parsers.settings import BesideKb, Settings, read_beside
+
+    a, b = BesideKb("a.json"), BesideKb("b.json", "b.jsonl")
+    for given in (
+        "a.json, b.json=b.jsonl", "[a.json, {kb: b.json, questions: b.jsonl}]",
+        ["a.json", {"kb": "b.json", "questions": "b.jsonl"}], [a, b],
+    ):  # fmt: skip
+        assert read_beside(given) == (a, b)
+    assert read_beside("") == read_beside([]) == ()
+    assert read_beside(["a,b=c"]) == (BesideKb("a,b=c"),)
+    settings = Settings().changed({"beside": "a.json,b.json=b.jsonl"})
+    assert Settings.from_json(settings.to_json()) == settings
+    # As runs of before wrote it.
+    assert Settings.from_json('{"model": "pointer", "beside": "a.json"}').beside == (a,)
+    for given in ("=x", "[1]", "[{kb: a, file: b}]", "[", 7, [{"kb": ""}], "[{questions: b}]"):
+        with pytest.raises(SettingsError, match=r"beside|YAML"):
+            read_beside(given)
+
+
 def test_what_learns_over_one_alone_says_so(both: tuple[Path, str], tmp_path: Path) -> None:
-    about = json.loads((both[0] / "settings.json").read_text("utf-8"))
+    about = _settings(both[0])
     pairs = [f"--set={name}={about[name]}" for name in ("kb", "train", "valid", "beside")]
     done = _kopl("train", *pairs, "--config", str(_config(tmp_path)), "--set=model=rnn",
                  f"--set=output={tmp_path / 'run'}")  # fmt: skip
@@ -182,14 +239,14 @@ def test_what_learns_over_one_alone_says_so(both: tuple[Path, str], tmp_path: Pa
 def test_what_cannot_stand_beside_is_told_before_any_work(
     both: tuple[Path, str], tmp_path: Path
 ) -> None:
-    about = json.loads((both[0] / "settings.json").read_text("utf-8"))
+    about = _settings(both[0])
     pairs = [f"--set={name}={about[name]}" for name in ("kb", "train", "valid")]
     pairs += ["--config", str(_config(tmp_path)), f"--set=output={tmp_path / 'run'}"]
     (tmp_path / "bad.jsonl").write_text("no JSON\n", "utf-8")
-    shelf = about["beside"].partition("=")[0]
+    shelf = json.loads((both[0] / "settings.json").read_text("utf-8"))["beside"][0]["kb"]
     for beside, told in (
         (f"{shelf},{shelf}", "once"), (about["kb"], "once"), ("=x", "KB=FILE"),
-        (f"{shelf}={tmp_path / 'bad.jsonl'}", "not JSON"),
+        (f"{shelf}={tmp_path / 'bad.jsonl'}", "not JSON"), ("nowhere.json", "in a list"),
     ):  # fmt: skip
         done = _kopl("train", *pairs, f"--set=beside={beside}")
         assert done.returncode == 2 and told in done.stderr, done.stderr
