@@ -11,6 +11,7 @@ from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
+from kb.invented import invented, number_of
 from kb.kqapro import read_kqapro, read_lines
 from kb.problems import Problems, check, check_schema
 from kb.rdf.reader import read_rdf
@@ -44,6 +45,12 @@ def bundled(name: str) -> Path | None:
     if name != "world":
         return None
     return Path(str(resources.files("kb") / "world" / "world.jsonl.gz"))
+
+
+def read_invented(name: Path | str) -> KnowledgeBase | None:
+    """The made-up knowledge base of a name like "invented:3"; None for another name."""
+    number = number_of(str(name))
+    return None if number is None else invented(number)
 
 
 def locate(name: Path | str) -> Path:
@@ -81,6 +88,8 @@ def format_of(path: Path) -> str:
 
 def read(name: Path | str, problems: Problems | None = None) -> KnowledgeBase:
     """The knowledge base of a name or file, read from its source, never from a cache."""
+    if (made_up := read_invented(name)) is not None:
+        return made_up
     path = locate(name)
     form = format_of(path)
     if form == "snapshot":
@@ -117,11 +126,13 @@ def check_file(name: Path | str, *, limit: int | None = 1000) -> Problems:
 def load(name: Path | str, *, cache: bool = True) -> KnowledgeBase:
     """The knowledge base of a name ("world"), a file in any format that is read, or a snapshot.
 
-    A file that is not a snapshot is kept as one in the cache folder (see `cache_folder`), so that
-    it opens at once the next time; a changed file is read again. A snapshot that cannot be used is
-    made again when its source is still there, else SnapshotError is raised. ReadError names the
-    place of what is malformed.
+    A name like "invented:3" stands for a made-up one (`kb.invented`). A file that is not a snapshot
+    is kept as one in the cache folder (see `cache_folder`), so that it opens at once the next time;
+    a changed file is read again. A snapshot that cannot be used is made again when its source is
+    still there, else SnapshotError is raised. ReadError names the place of what is malformed.
     """
+    if (made_up := read_invented(name)) is not None:
+        return made_up
     path = locate(name)
     if is_snapshot(path):
         return _load_snapshot(path)
