@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib import resources
 from random import Random
+from typing import TypeAlias
 
 import yaml  # type: ignore[import-untyped]
 from rapidfuzz import fuzz, process
@@ -60,6 +61,7 @@ class Patterns:
     pairs: int
     kinds: int
     patterns: Mapping[str, Sequence[str]]
+    near: Sequence[Mapping[str, Sequence[str]]]
     lists: Mapping[str, Sequence[str]]
     before: Sequence[str]
     behind: Sequence[str]
@@ -84,6 +86,10 @@ class _Named:
     node: int
 
 
+# A pattern, and of what it is asked.
+_Near: TypeAlias = tuple[str, Sequence[_Named]]
+
+
 @dataclass
 class Unanswerable:
     """Makes questions that a knowledge base does not answer; the same seed gives the same ones."""
@@ -105,14 +111,14 @@ class Unanswerable:
             raise KoplError("no question names an entity, so none can be made that has no answer")
         kinds, weights = list(patterns().shares), list(patterns().shares.values())
         known = {example.question.casefold() for example in examples}
-        noise = Noise(self.kb, 1.0)
+        noise, near = Noise(self.kb, 1.0), self._near(named)
         made = 0
         while made < count:
             for kind in random.choices(kinds, weights, k=TRIES):
                 sources = named
                 if kind == "premise" and of_a_kind and random.random() < patterns().kinds / 100:
                     sources = of_a_kind
-                tries = (self._question(kind, sources, random) for _ in range(TRIES))
+                tries = (self._question(kind, sources, near, random) for _ in range(TRIES))
                 text = next((one for one in tries if one is not None), None)
                 if text is None:
                     continue
@@ -127,8 +133,10 @@ class Unanswerable:
             else:
                 return
 
-    def _question(self, kind: str, named: Sequence[_Named], random: Random) -> str | None:
-        """A question of a kind, None where the attempt fails."""
+    def _question(
+        self, kind: str, named: Sequence[_Named], near: Sequence[_Near], random: Random
+    ) -> str | None:
+        """A question of a kind, None where the attempt fails; ``near`` are patterns of a schema."""
         source = random.choice(named)
         if kind == "premise":
             return self._premise(source, random)
@@ -137,7 +145,9 @@ class Unanswerable:
             if name is None:
                 return None
             return source.example.question.replace(source.name, name)
-        text = self._filled(random.choice(patterns().patterns[kind]), named, random)
+        wordings = [(text, named) for text in patterns().patterns[kind]]
+        pattern, of = random.choice([*wordings, *(near if kind == "schema" else ())])
+        text = self._filled(pattern, of, random)
         return text[:1].upper() + text[1:] if random.random() < 0.6 else text
 
     def _named(self, example: Example) -> Iterator[_Named]:
@@ -157,16 +167,36 @@ class Unanswerable:
 
         return _SLOT.sub(fill, pattern)
 
+    def _near(self, named: Sequence[_Named]) -> list[_Near]:
+        """Questions for what is near to what there is, with those of which they are asked."""
+        found: list[_Near] = []
+        having = [(one, self._items(one.node)) for one in named]
+        for near in patterns().near:
+            if self._called.isdisjoint(near["lacks"]):
+                of = [one for one, items in having if not items.isdisjoint(near["of"])]
+                found += [(text, of) for text in near["questions"] if of]
+        return found
+
+    def _items(self, node: int) -> set[str]:
+        """The relations and keys of a node."""
+        kb = self.kb
+        keys = {fact.key for fact in kb.attributes(node)}
+        return keys | {record.relation for record in kb.records(node, "both")}
+
     @cached_property
-    def _lists(self) -> dict[str, list[str]]:
-        """The words of the lists without those by which the knowledge base calls something."""
-        called = {
+    def _called(self) -> frozenset[str]:
+        """What the knowledge base calls its relations, keys and concepts, in small letters."""
+        return frozenset(
             text.casefold()
             for kind in ("relation", "key", "concept", "qualifier key")
             for text in self.kb.names_of_kind(kind)
-        }
+        )
+
+    @cached_property
+    def _lists(self) -> dict[str, list[str]]:
+        """The words of the lists without those by which the knowledge base calls something."""
         return {
-            name: [text for text in texts if text.casefold() not in called] or list(texts)
+            name: [text for text in texts if text.casefold() not in self._called] or list(texts)
             for name, texts in patterns().lists.items()
         }
 

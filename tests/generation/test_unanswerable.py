@@ -11,8 +11,9 @@ import pytest
 
 from generation import generate
 from generation.unanswerable import KINDS, Unanswerable, patterns
-from kb import KnowledgeBase, KoplError, load
+from kb import Builder, KnowledgeBase, KoplError, Year, load
 from kopl.example import BareQuestion, Example, read_questions, write_examples
+from kopl.text import read
 from kopl_cli import main
 
 
@@ -65,6 +66,28 @@ def test_no_pattern_says_what_is_no_list() -> None:
     assert {name for text in every for name in re.findall(r"<(\w+)>", text)} <= lists
     for one in made():
         assert "<" not in one.question and one.question.strip()
+
+
+def test_what_is_near_to_what_there_is_is_asked_of_such_things_alone() -> None:
+    kb, examples = world()
+    every = list(Unanswerable(kb, 4, noise=0.0).questions(examples, 600))
+    near = re.compile(r"(?i)when did .* die\?|.* married to\?")
+    found = [one for one in every if near.match(one.question)]
+    assert found and all(one.outside == "schema" for one in found)
+    assert all("<name>" in text for group in patterns().near for text in group["questions"])
+    # Where deaths are known, nobody is told that they are not.
+    builder = Builder()
+    builder.add_concept("person", "person")
+    for number in range(9):
+        builder.add_entity(f"p{number}", f"Anna Berg{'abcdefghi'[number]}", ["person"])
+        builder.add_attribute(f"p{number}", "date of birth", Year(1800 + number))
+        builder.add_attribute(f"p{number}", "date of death", Year(1870 + number))
+    known = builder.build()
+    program = read('QueryAttr(Find("Anna Berga"), "date of birth")')
+    asked = [Example("When was Anna Berga born?", program, "1800")]
+    texts = [one.question for one in Unanswerable(known, 1, noise=0.0).questions(asked, 150)]
+    assert not [text for text in texts if re.search(r"\bdie\?", text)]
+    assert [text for text in texts if re.match(r"Who (?:taught|did) Anna Berga", text)]
 
 
 def test_a_false_premise_is_about_something_that_exists_and_finds_nothing() -> None:
