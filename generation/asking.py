@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from generation.comparisons import LARGEST
-from generation.grammar import EXISTS, Pattern, Variable
+from generation.grammar import EXISTS, Part, Pattern, Variable
 from generation.lexicon import (
     END_TIME,
     POINT_IN_TIME,
@@ -158,11 +158,18 @@ def _ends(
     head, tail = int(table.subject[fact]), int(table.object[fact])
     if head == tail:
         raise NoDraw
-    calls = []
-    for part, end, other in zip(pattern.inputs, (head, tail), (tail, head), strict=True):
+    places = list(zip(pattern.inputs, (head, tail), (tail, head), strict=True))
+    calls: dict[int, Call] = {}
+    # A name that another part is found by comes first.
+    for place in sorted(range(2), key=lambda place: not _is_name(places[place][0])):
+        part, end, other = places[place]
         below = Goal(end, "any", None, (*goal.path, other))
-        calls.append(source.draw(part, scope, below).call)
-    return calls, head
+        calls[place] = source.draw(part, scope, below).call
+    return [calls[0], calls[1]], head
+
+
+def _is_name(part: Part) -> bool:
+    return isinstance(part, Pattern) and part.function is f.FIND
 
 
 @WAYS.draw(f.SELECT_AMONG)
@@ -170,16 +177,21 @@ def _select_among(source: Source, pattern: Pattern, scope: Scope, goal: Goal) ->
     fact = source.literal(scope.given(pattern.arguments[0]), "quantity", goal)
     target, key = int(source.kb.literals.subject[fact]), source.pools.key(fact)
     inner = source.draw(pattern.inputs[0], scope, goal.at(target, several=True))
-    source.whole(inner.call)
+    concept = inner.call.arguments[0] if inner.call.function is f.FILTER_CONCEPT else None
+    if not source.taste.of_the_greatest(inner.call):
+        source.whole(inner.call)
     said = {call.arguments[0] for call in post_order(inner.call) if call.function.name in FORMS}
-    keys = [key for key in _comparable(source, inner.call) if key not in said]
+    keys = [key for key in _comparable(source, inner.call, concept) if key not in said]
     if key not in keys or (not scope.given(pattern.arguments[0]) and source.random.random() < ANY):
         key = draw_from(source.random, keys)
-    return DrawnPart(_choice(source, pattern, scope, [inner.call], key), target)
+    chosen = _choice(source, pattern, scope, [inner.call], key)
+    if source.taste.has_greatest(concept) and chosen.arguments[1] not in LARGEST:
+        raise NoDraw  # the shortest river of all may be one that is not there
+    return DrawnPart(chosen, target)
 
 
-def _comparable(source: Source, call: Call) -> list[str]:
-    """The keys by which two or more elements have a quantity each."""
+def _comparable(source: Source, call: Call, concept: str | None) -> list[str]:
+    """The keys by which two or more elements, of a concept, have a quantity each."""
     found, kb = source.outcome(call), source.kb
     assert isinstance(found, Located)
     table = kb.literals
@@ -192,7 +204,9 @@ def _comparable(source: Source, call: Call) -> list[str]:
     # what is complete, there would be hardly any.
     several = (having > 1) & (having >= COVERED * len(found) * source.taste.annotated)
     return [
-        kb.keys[key] for key in np.flatnonzero(several).tolist() if source.taste.may_compare(key)
+        kb.keys[key]
+        for key in np.flatnonzero(several).tolist()
+        if source.taste.may_compare(key, concept)
     ]
 
 

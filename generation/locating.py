@@ -54,7 +54,7 @@ def _filter_concept(source: Source, pattern: Pattern, scope: Scope, goal: Goal) 
     if is_name(inside):
         return _namesake(source, pattern, scope, goal)
     given, everything = scope.given(argument), is_everything(inside)
-    if goal.target is None and given and everything:
+    if goal.target is None and given and not goal.claim and not source.nothing:
         goal = goal.at(draw_from(source.random, source.kb.instances_of(given).tolist()))
     if goal.claim and given and isinstance(inside, Symbol):
         target = claimed_instance(source, given)
@@ -138,13 +138,18 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
         number = source.relation(relation, goal.qualified)
         facts = source.pools.relation_facts(number, goal.qualified) if number >= 0 else []
         direction = _direction(toward or draw_from(source.random, ("forward", "backward")))
+    elif twice := _said_name(pattern.inputs[0], scope):
+        direction = _direction(toward or "forward")
+        number = source.relation(relation)
+        facts = [
+            fact
+            for fact in source.pools.links(goal.target).get((number, direction), ())
+            if source.kb.name_of(_near(source, fact, direction)) == twice
+        ]
     else:
         known = None if relation is None else source.kb.relation_number(relation)
-        ways = [
-            (r, d)
-            for r, d in source.describing(goal.target, goal.qualified)
-            if toward in (None, d) and known in (None, r)
-        ]
+        found = source.describing(goal.target, goal.qualified, is_given=known is not None)
+        ways = [(r, d) for r, d in found if toward in (None, d) and known in (None, r)]
         number, direction, facts = _distinguishing_fact(source, goal, ways)
     fact = source.fact_of(table, facts, goal.qualified)
     if goal.target is None and goal.several:
@@ -156,7 +161,8 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
             raise NoDraw
     ends = int(table.subject[fact]), int(table.object[fact])
     near, far = ends if direction == "forward" else ends[::-1]
-    if near == far or near in goal.path or source.taste.over[direction][fact]:
+    is_met = near in goal.path and not _said_name(pattern.inputs[0], scope)
+    if near == far or is_met or source.taste.over[direction][fact]:
         raise NoDraw
     describes = goal.target is not None or goal.several
     if describes and source.taste.is_code(source.kb.name_of(near)):
@@ -168,6 +174,19 @@ def _relate(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> Drawn
     inner = source.draw(pattern.inputs[0], scope, below)
     call = Call(pattern.function, (inner.call,), (words.text, direction))
     return DrawnPart(call, far, ("relational", fact))
+
+
+def _said_name(part: Part, scope: Scope) -> str | None:
+    """The name that a part finds where the rule has said it before: it stands there twice."""
+    if not isinstance(part, Pattern) or part.function is not f.FIND:
+        return None
+    return scope.given(part.arguments[0])
+
+
+def _near(source: Source, fact: int, direction: Direction) -> int:
+    """The end of a relational fact from which a direction leads."""
+    table = source.kb.relational
+    return int((table.subject if direction == "forward" else table.object)[fact])
 
 
 def _direction(text: str) -> Direction:
@@ -291,7 +310,9 @@ def _and(source: Source, pattern: Pattern, scope: Scope, goal: Goal) -> DrawnPar
         scope.least, scope.open = owed
         try:
             right = source.draw(second, scope, beside)
-            if source.taste.only_one(left.call, right.call):
+            # A rule that says the relation twice knows that there may be two.
+            is_said = isinstance(second, Pattern) and second.function is f.RELATE
+            if not is_said and source.taste.only_one(left.call, right.call):
                 raise NoDraw
             call = source.narrowing(Call(pattern.function, (left.call, right.call)))
         except NoDraw:

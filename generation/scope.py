@@ -223,14 +223,16 @@ class Source:
         return call
 
     def describing(
-        self, node: int, qualified: Qualified | None = None
+        self, node: int, qualified: Qualified | None = None, *, is_given: bool = False
     ) -> Sequence[tuple[int, Direction]]:
         """The relations and directions that people know a node by; mostly those that lead to all
         there is.
 
         Conditions by others need a further one beside them. ``qualified``: of relations that have
-        such qualifiers.
+        such qualifiers; ``is_given``: a rule names its relation, so that it decides.
         """
+        if is_given:
+            return list(self.pools.links(node))
         some = self.taste.closed_links(node) if self.random.random() < MOSTLY else ()
         ways = some or self.taste.known_links(node)
         if qualified is None:
@@ -265,7 +267,7 @@ class Source:
         bare = call.function is FILTER_CONCEPT and call.inputs[0].function is FIND_ALL
         if bare and not self.taste.listed(call.arguments[0]):
             raise NoDraw
-        if call.function is FILTER_CONCEPT:
+        if call.function is FILTER_CONCEPT and not self.taste.of_the_greatest(call):
             self.whole(call)
 
     def outcome(self, call: Call) -> Outcome:

@@ -241,9 +241,29 @@ class Taste:
         near = (table.subject if direction == "forward" else table.object)[facts]
         return len(facts), len(np.unique(near))
 
-    def may_compare(self, key: int) -> bool:
-        """Whether the greatest value of a key here is the greatest: annotations may deny it."""
+    def may_compare(self, key: int, concept: str | None = None) -> bool:
+        """Whether the greatest value of a key here is the greatest: annotations may deny it.
+
+        Not of a concept the greatest of which are there.
+        """
+        if self.has_greatest(concept):
+            return True
         return self._lexicon.key(self._kb.keys[key]).entry.complete != "no"
+
+    def has_greatest(self, concept: str | None) -> bool:
+        """Whether at least the greatest of a concept are there."""
+        return concept is not None and self._lexicon.concept(concept).entry.greatest
+
+    def of_the_greatest(self, call: Call) -> bool:
+        """Whether a set is of things the greatest of which are there, by what they are related to.
+
+        "The rivers of Germany": people mean those.
+        """
+        if call.function is not f.FILTER_CONCEPT or not self.has_greatest(call.arguments[0]):
+            return False
+        (inner,) = call.inputs
+        parts = inner.inputs if inner.function is f.AND else (inner,)
+        return all(part.function is f.RELATE for part in parts)
 
     # --- which lists are complete ----------------------------------------------------------------
 
@@ -311,7 +331,9 @@ class Taste:
                 )
         inner = self.closed(call.inputs[0], concept)
         if call.inputs[0].function is f.FIND_ALL:
-            return min(inner, self._covered(call.arguments[0], concept))
+            covered = self._covered(call.arguments[0], concept)
+            is_great = function is f.FILTER_NUM and call.arguments[2] == ">"
+            return covered if is_great and self.has_greatest(concept) else min(inner, covered)
         return inner
 
     def all_closed(self, call: Call) -> bool:
@@ -339,7 +361,7 @@ class Taste:
         """Whether nearly all instances of a concept have a key."""
         kb = self._kb
         told = self._lexicon.key(key).entry.complete
-        if told:
+        if told and not self.has_greatest(concept):
             return CLOSED if told == "yes" else OPEN
         if concept is None:
             return UNKNOWN

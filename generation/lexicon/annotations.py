@@ -35,7 +35,7 @@ ALSO = "also"  # the field with further wordings, each an entry
 OF_ALL = {
     RELATIONS: ("several", "dates", "details", "complete", "identifies"),
     KEYS: ("dates", "complete", "identifies", "called"),
-    CONCEPTS: ("the", "head", "counted", "complete", "called"),
+    CONCEPTS: ("the", "head", "counted", "complete", "greatest", "called"),
 }
 DATES = ("event", "state", "estimate", "edition")
 COMPLETE = {RELATIONS: ("yes", "no", "forward", "backward"), KEYS: ("yes", "no", "partly")}
@@ -560,6 +560,7 @@ FIELDS: dict[str, dict[str, Reader]] = {
         "head": _truth,
         "counted": _truth,
         "complete": _truth,
+        "greatest": _truth,
         "called": _truth,
     },
     NAMES: {"the": _truth, "adjective": _noun, "called": _truth},

@@ -98,7 +98,9 @@ class ConceptEntry:
 
     ``head``: whether people call things by it ("the country that ..."), ``counted``: whether they
     ask how many there are, ``complete``: whether the knowledge base has all there are; None leaves
-    it to the facts. ``called``: whether its entities may be called by their aliases.
+    it to the facts. ``greatest``: whether it has at least the greatest ones, so that lists of them
+    are what people mean ("the rivers of Germany"). ``called``: whether its entities may be called
+    by their aliases.
     """
 
     noun: str
@@ -108,6 +110,7 @@ class ConceptEntry:
     head: bool | None = None
     counted: bool | None = None
     complete: bool | None = None
+    greatest: bool = False
     called: bool = True
 
 

@@ -77,6 +77,21 @@ KINDS = {
     "demonyms": (r"\b(?:the )?[A-Z]\w+(?:an|ese|ish|i) (?:president|anthem|capital|exports)", 3),
     "adjectives of what is had": (r"\bemits?|\buses? the|\bsells the|\bspends?\b", 1),
     "through which countries": (r"(?:which|what|through which) countries", 3),
+    "what flows through": (r"(?:flow|run|pass|go|cross)\w*\b.* through|does .* cross\?", 1),
+    "of a country by its adjective": (
+        r"[a-z]+(?:an|ese|ish|i|ch) (?:cit(?:y|ies)|towns?|rivers?|lakes?)\b",
+        2,
+    ),
+    "the first of a country": (
+        r"(?:est|most \w+)\b.* (?:city|town|river|lake)\b.*",
+        3,
+    ),
+    "what two have in common": (r"\bboth\b.* and |as well as|\bshare\b.*", 1),
+    "more of a kind than": (
+        r"(?:rivers?|lakes?|mountains?|peaks?|cities|towns) .*(?:than|over|above) [\d.,]+",
+        2,
+    ),
+    "what is found by one alone": (r"take office\?|come to power\?|the nobel prize\b", 1),
     "where something was or begins": (
         r"the (?:country|place|town) (?:where|in which) .*(?:born|rises|starts|begins|ends|source)",
         2,

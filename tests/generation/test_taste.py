@@ -132,6 +132,22 @@ def test_which_sets_hold_all_that_fits(program: str, annotations: str, closed: i
     assert taste(annotations).closed(read(program)) == closed
 
 
+def test_of_what_has_its_greatest_there_the_greatest_are_all() -> None:
+    told = taste("concepts: {town: {complete: no, greatest: yes}, shop: {complete: no}}")
+    more = 'FilterConcept(FilterNum(FindAll(), "population", "1005", ">"), "town")'
+    assert told.closed(read(more)) == CLOSED
+    assert told.closed(read(more.replace(">", "<"))) == OPEN
+    of_ann = read('FilterConcept(Relate(Find("Ann 1"), "mayor", "backward"), "town")')
+    assert told.of_the_greatest(of_ann) and not taste().of_the_greatest(of_ann)
+    assert not told.of_the_greatest(read(more))
+    sold = read('FilterConcept(Relate(Find("Ann 1"), "sells to", "backward"), "shop")')
+    assert not told.of_the_greatest(sold)
+    number = shops().key_number("population")
+    no = "keys: {population: {complete: no}}\n"
+    assert not taste(no).may_compare(number, "town")
+    assert taste(f"{no}concepts: {{town: {{greatest: yes}}}}").may_compare(number, "town")
+
+
 def test_where_nothing_is_known_all_will_do() -> None:
     unknown = read('FilterConcept(FindAll(), "town")')
     assert taste().will_do(unknown, 0.5) and taste().will_do(unknown, 0.99)
