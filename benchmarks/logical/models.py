@@ -157,7 +157,7 @@ def main(arguments: list[str] | None = None) -> int:
         for kind, own in groups.items():
             reasoner = open_reasoner(given.run, graph, search=search, pairs=settings)
             rows, seconds = run(reasoner, own, metrics)
-            made = getattr(getattr(reasoner, "rows", None), "made", 0) / len(own)
+            made = getattr(getattr(reasoner.solver, "rows", None), "made", 0) / len(own)
             shown = []
             for metric in metrics:
                 values = np.array(rows[metric] or [np.nan])

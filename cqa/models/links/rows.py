@@ -8,8 +8,9 @@ that rows are exact when they are made on demand and nothing of the size of E² 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ import torch
 from torch import Tensor
 
 from cqa.graphs.links import Links, places
-from cqa.models.links.predictor import LinkPredictor
+from cqa.models.links.predictor import LinkPredictor, in_blocks
 from kb.arrays import Ids
 from kopl_base.errors import KoplError
 
@@ -175,6 +176,31 @@ class Rows:
             self._keep(relation, missing, fresh)
         return found
 
+    def of_step(
+        self, relation: int, heads: Tensor, numbers: int = 1 << 24
+    ) -> Iterator[tuple[slice, Tensor]]:
+        """The rows of some heads in blocks, with which of the heads they are; none is kept.
+
+        A block has at most so many ``numbers``. "minmax" stretches all of them together, from their least logit to their largest: what a
+        step of CQD's program does. Other calibrations look at one row only, as ever.
+        """
+        blocks = in_blocks(self.predictor, relation, heads, numbers)
+        span = None
+        if self.calibration.kind == "minmax":
+            first = next(blocks, None)
+            if first is None:
+                return
+            lows, highs = zip(*(one.aminmax() for _, one in chain([first], blocks)), strict=True)
+            span = torch.stack(lows).min(), torch.stack(highs).max()
+            # What was one block need not be scored again.
+            single = len(lows) == 1
+            blocks = iter([first])
+            if not single:
+                blocks = in_blocks(self.predictor, relation, heads, numbers)
+        for place, logits in blocks:
+            self.made += len(logits)
+            yield place, self._calibrated(relation, heads[place], logits.float(), span)
+
     # --- making and keeping ---------------------------------------------------------------------
 
     def _fresh(self, relation: int, heads: Tensor) -> Tensor:
@@ -190,14 +216,19 @@ class Rows:
         assert found is not None
         return found
 
-    def _calibrated(self, relation: int, heads: Tensor) -> Tensor:
+    def _calibrated(
+        self, relation: int, heads: Tensor, logits: Tensor | None = None,
+        span: tuple[Tensor, Tensor] | None = None,
+    ) -> Tensor:  # fmt: skip
+        """The truth values of some heads; ``span``: what "minmax" stretches, else each row."""
         given = self.calibration
-        logits = self.predictor.scores(relation, heads).float()
+        if logits is None:
+            logits = self.predictor.scores(relation, heads).float()
         numbers = heads.cpu().numpy()
         if given.kind == "sigmoid":
             found = torch.sigmoid(logits)
         elif given.kind == "minmax":
-            low, high = logits.aminmax(dim=1, keepdim=True)
+            low, high = logits.aminmax(dim=1, keepdim=True) if span is None else span
             # A row of equal logits says nothing: all its values are 0.
             found = (logits - low).mul_(given.scale / (high - low).clamp_min(1e-12))
         else:

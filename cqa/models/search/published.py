@@ -1,8 +1,8 @@
 """What published programs make of some types, where they do something else than their papers say.
 
 With ``compat`` "paper" these stand in for the search, so that published figures can be had again:
-CQD's chains of three and four links (CQD-Hybrid has its code from there), and the negation of a
-chain (pni) in QTO and FIT.
+CQD's min-max over all rows of a step, its chains of three and four links (CQD-Hybrid has its code
+from there), and the negation of a chain (pni) in QTO and FIT.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
+from cqa.models.links.rows import Rows
 from cqa.models.search.graph import GraphSearch
-from cqa.models.search.projection import Projection
+from cqa.models.search.projection import Projection, Ways
+from cqa.models.search.settings import SearchSettings
 from cqa.notation.trees import from_tree
 from cqa.query import Atom, Conjunction, Query
 from cqa.types.betae import named
@@ -21,6 +23,32 @@ from cqa.types.tree import Tree, arrange
 
 _CHAINS = {named(name).formula: int(name[0]) for name in ("3p", "4p")}
 _NEGATED_CHAIN = named("pni").formula
+
+
+class StepProjection(Projection):
+    """Projects as CQD's program does: the rows of all candidates of a set have one min-max.
+
+    So a candidate that leads nowhere in particular has low values only, where a row by itself
+    would be stretched up to 1. Several sets are projected one by one, as in batches of one.
+    """
+
+    def onward(self, states: Tensor, ways: Sequence[Ways], top: int | None = None) -> Tensor:
+        """For each set what is reached from it, [B, E]; ``top`` is not looked at."""
+        reached = []
+        for state, own in zip(states, ways, strict=True):
+            if len(own) != 1 or not own[0].positive:  # parallel links are of query graphs only
+                reached.append(super().onward(state[None], [own], top)[0])
+                continue
+            state = self.beamed(state)
+            heads = state.nonzero()[:, 0]
+            reached.append(_reached(self, state[heads], heads, own[0].relation))
+        return torch.stack(reached)
+
+
+def projection(rows: Rows, settings: SearchSettings) -> Projection:
+    """What projects by some settings: as the published program, where ``compat`` says so."""
+    steps = settings.compat == "paper" and settings.calibration.kind == "minmax"
+    return (StepProjection if steps else Projection)(rows, settings)
 
 
 def states(
@@ -51,29 +79,36 @@ def _chain(projection: Projection, tree: Tree) -> Tensor:
     while node.op == "p":
         relations.insert(0, int(node.relation or 0))
         node = node.operands[0]
-    times, rows = projection.settings.times, projection.rows
-    start = rows.one(int(node.entity or 0))
-    first, one = _best(projection, rows.rows(relations[0], start))
-    second, two = _best(projection, rows.rows(relations[1], one[0]))
+    start = projection.rows.one(int(node.entity or 0))
+    first, one = _best(projection, relations[0], start)
+    second, two = _best(projection, relations[1], one[0])
     # (ways,), the first candidate's place changing slowest
     width = second.shape[1]
     ways, ends = second.reshape(-1), two.reshape(-1)
     if len(relations) == 3:
         tiled = first[0].repeat(width)[: len(ways)]
-        return _reached(projection, times(tiled, ways), ends, relations[2])
-    third, three = _best(projection, rows.rows(relations[2], ends))
+        return _reached(projection, projection.settings.times(tiled, ways), ends, relations[2])
+    third, three = _best(projection, relations[2], ends)
     return _reached(projection, third.reshape(-1), three.reshape(-1), relations[2])
 
 
-def _best(projection: Projection, rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The best candidates of rows: values and entities, [B, beam]."""
+def _best(projection: Projection, relation: int, heads: Tensor) -> tuple[Tensor, Tensor]:
+    """The best candidates by a relation from each head: values and entities, [B, beam]."""
     given = projection.settings
-    width = given.beam or rows.shape[1]
-    if given.beam_known:
-        width += int((rows >= 1).sum(1).max())
-    if given.beam_most is not None:
-        width = min(width, given.beam_most)
-    return torch.topk(rows, min(width, rows.shape[1]), dim=1)
+    own, place = heads.unique(return_inverse=True)
+    found = []
+    for _, rows in projection.rows.of_step(relation, own):
+        width = given.beam or rows.shape[1]
+        if given.beam_known:
+            width += int((rows >= 1).sum(1).max())
+        if given.beam_most is not None:
+            width = min(width, given.beam_most)
+        found.append(torch.topk(rows, min(width, rows.shape[1]), dim=1))
+    # Where parts have candidates in different numbers the shortest decides.
+    width = min(part.values.shape[1] for part in found)
+    values = torch.cat([part.values[:, :width] for part in found])
+    entities = torch.cat([part.indices[:, :width] for part in found])
+    return values[place], entities[place]
 
 
 def _reached(projection: Projection, values: Tensor, ends: Tensor, relation: int) -> Tensor:
@@ -82,10 +117,9 @@ def _reached(projection: Projection, values: Tensor, ends: Tensor, relation: int
     best = torch.zeros_like(projection.rows.ones())
     best.scatter_reduce_(0, ends, values, "amax")
     found = torch.zeros_like(best)
-    heads = best.nonzero()[:, 0]
-    for chunk in torch.split(heads, 64):
-        reached = projection.rows.rows(relation, chunk)
-        reached = projection.settings.times(reached, best[chunk][:, None]).amax(0)
+    heads = ends.unique()
+    for place, rows in projection.rows.of_step(relation, heads):
+        reached = projection.settings.times(rows, best[heads[place]][:, None]).amax(0)
         torch.maximum(found, reached, out=found)
     return found
 

@@ -80,7 +80,7 @@ class LinkSearch:
         given = self.settings.of_type(names) if self.settings.by_type else self.settings
         key = repr(given)
         if key not in self._solvers:
-            projection = Projection(self.rows, given)
+            projection = published.projection(self.rows, given)
             self._solvers[key] = projection, GraphSearch(projection)
         return self._solvers[key]
 
