@@ -7,14 +7,28 @@ top, the last call at the bottom; each call stands below those whose results it 
 from __future__ import annotations
 
 import base64
-import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 from kopl.program import Call, linked
+from kopl_base.svg import (
+    BELOW,
+    BETWEEN,
+    FONT,
+    LINE,
+    MARGIN,
+    PADDING,
+    WIDEST,
+    arrow,
+    broken,
+    centred,
+    columns,
+    picture,
+    printable,
+    wide,
+)
 
 if TYPE_CHECKING:
     from kopl.executor import TraceStep
@@ -77,25 +91,7 @@ def _one_line(text: str) -> str:
 
 # --- SVG --------------------------------------------------------------------------------------
 
-FONT = 13  # pixels; so are all lengths
-LINE = 17
-PADDING = 9
-BETWEEN = 22  # boxes beside one another
-BELOW = 34  # rows below one another; room for the arrow
-MARGIN = 12
-WIDEST = 30  # characters of a line before it is broken
 MOST_LINES = 6  # of what a call gave
-
-# What XML cannot hold.
-UNPRINTABLE = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-
-_HEAD = (
-    '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}"'
-    ' font-family="Helvetica, Arial, sans-serif" font-size="{2}">\n'
-    '<defs><marker id="{3}" markerWidth="9" markerHeight="8" refX="8" refY="4" orient="auto">'
-    '<path d="M0,0 L9,4 L0,8 z" fill="#555"/></marker></defs>\n'
-    '<rect width="{0}" height="{1}" fill="#fff"/>\n'
-)
 
 
 @dataclass
@@ -115,8 +111,8 @@ class _Box:
     @property
     def width(self) -> int:
         """The box alone; letters are taken for wide, as no font is measured."""
-        name = 0.64 * FONT * _columns(self.call.function.name)
-        return 2 * PADDING + round(max([name, *map(_wide, self.lines + self.values)]))
+        name = wide(self.call.function.name, bold=True)
+        return 2 * PADDING + round(max([name, *map(wide, self.lines + self.values)]))
 
     @property
     def height(self) -> int:
@@ -142,16 +138,14 @@ def chart(
     ]
     heights = _place(boxes)
     width = round(max(box.left + box.width for box in boxes) + MARGIN)
-    parts = [_HEAD.format(width, heights + MARGIN, FONT, tip)]
+    parts = []
     for box in boxes:
         for at in box.inputs:
             above = boxes[at]
-            parts.append(
-                f'<path d="M{_middle(above)},{above.top + above.height:g}'
-                f' L{_middle(box)},{box.top:g}" stroke="#555" marker-end="url(#{tip})"/>\n'
-            )
+            start = _middle(above), above.top + above.height
+            parts.append(arrow(start, (_middle(box), box.top), tip))
     parts += map(_draw, boxes)
-    return "".join([*parts, "</svg>\n"])
+    return picture(width, heights + MARGIN, parts, tip)
 
 
 def data_uri(svg: str) -> str:
@@ -195,69 +189,31 @@ def _draw(box: _Box) -> str:
         f"<g><title>{escape(box.call.function.doc)}</title>",
         f'<rect x="{left}" y="{top:g}" width="{box.width}" height="{box.height}" rx="5"'
         f' fill="{fill}" {stroke}/>',
-        _text(middle, top + PADDING + FONT, box.call.function.name, ' font-weight="bold"'),
+        centred(middle, top + PADDING + FONT, box.call.function.name, ' font-weight="bold"'),
     ]
     for number, line in enumerate(box.lines + box.values, 1):
         style = ' font-style="italic" fill="#163"' if number > len(box.lines) else ""
-        parts.append(_text(middle, top + PADDING + FONT + LINE * number, line, style))
+        parts.append(centred(middle, top + PADDING + FONT + LINE * number, line, style))
     return "".join([*parts, "</g>\n"])
 
 
-def _text(middle: str, baseline: float, text: str, more: str = "") -> str:
-    return f'<text x="{middle}" y="{baseline:g}" text-anchor="middle"{more}>{escape(text)}</text>'
-
-
-def _middle(box: _Box) -> str:
-    return f"{box.left + box.width / 2:g}"
+def _middle(box: _Box) -> float:
+    return box.left + box.width / 2
 
 
 def _lines(call: Call) -> list[str]:
     """The arguments of a call, a few on a line, long ones broken."""
     lines: list[str] = []
     for argument in call.arguments:
-        text = _printable(argument)
-        if lines and _columns(lines[-1]) + _columns(text) + 3 <= WIDEST:
+        text = printable(argument)
+        if lines and columns(lines[-1]) + columns(text) + 3 <= WIDEST:
             lines[-1] += f" · {text}"
         else:
-            lines += _broken(text)
+            lines += broken(text)
     return lines
 
 
 def _values(step: TraceStep) -> list[str]:
     """What a call gave, long texts cut: a picture has room for a hint only."""
-    lines = _broken(_printable(values_given(step)))
+    lines = broken(printable(values_given(step)))
     return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "…"]
-
-
-def _printable(text: str) -> str:
-    """The text on one line, with a mark in place of what XML cannot hold."""
-    return " ".join(UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", text).split())
-
-
-def _broken(text: str) -> list[str]:
-    """The text in lines that are not too wide: at blanks, else anywhere."""
-    lines = [""]
-    for word in text.split(" "):
-        joined = f"{lines[-1]} {word}" if lines[-1] else word
-        if _columns(joined) <= WIDEST:
-            lines[-1] = joined
-            continue
-        if lines[-1]:
-            lines.append("")
-        for character in word:
-            if _columns(lines[-1] + character) > WIDEST:
-                lines.append("")
-            lines[-1] += character
-    return lines
-
-
-def _columns(text: str) -> int:
-    """How many Latin letters wide a text is."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
-
-
-def _wide(text: str) -> float:
-    return 0.58 * FONT * _columns(text)

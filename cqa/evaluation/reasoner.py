@@ -74,6 +74,9 @@ class Explained(Protocol):
     def mermaid(self, graph: Graph) -> str:
         """A picture, as a Mermaid chart."""
 
+    def svg(self, graph: Graph) -> str:
+        """A picture, as the text of an SVG file."""
+
 
 class Explaining(Protocol):
     """A reasoner that tells what supports its answers."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 KNOWN, PREDICTED = "known", "predicted"
 LIMIT = 10
+PICTURES = ("mermaid", "svg")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-support", action="store_true", help="print the answers alone")
     parser.add_argument(
         "--mermaid", metavar="FILE", help="write the support of the first answer as a chart"
+    )
+    parser.add_argument(
+        "--svg", metavar="FILE", help="write the support of the first answer as a picture"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -88,11 +92,16 @@ def run(arguments: argparse.Namespace) -> int:
     if explain is not None and not arguments.no_support:
         for one in found:
             one.support = explain(query, one.row)
-    if arguments.mermaid:
-        if not found or found[0].support is None:
-            raise KoplError(f"--mermaid: the reasoner {given.shown} tells of no support")
-        with writing(arguments.mermaid) as file:
-            file.write(found[0].support.mermaid(names))
+    for form in PICTURES:
+        path = getattr(arguments, form)
+        if not path:
+            continue
+        support = found[0].support if found else None
+        drawn = getattr(support, form, None)
+        if drawn is None:
+            raise KoplError(f"--{form}: the reasoner {given.shown} tells of no support")
+        with writing(path) as file:
+            file.write(drawn(names))
     if arguments.json:
         print(json.dumps(_objects(found, free, names, given.shown), ensure_ascii=False))
     else:

@@ -15,13 +15,14 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from kopl.diagram import SHOWN, UNPRINTABLE, chart
+from kopl.diagram import SHOWN, chart
 from kopl.executor import TraceStep
 from kopl.program import Call, linked, post_order
 from kopl.text import write_nested
 from kopl_base.errors import KoplError
 from kopl_base.packages import needs
 from kopl_base.stream import writing
+from kopl_base.svg import UNPRINTABLE
 from parsers.evaluation.judging import KEPT, JudgedExample
 from parsers.evaluation.report import PUBLISHED, Comparison, ScoredRun
 from parsers.evaluation.tables import NONE, footnotes, sheets

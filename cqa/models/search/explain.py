@@ -1,4 +1,4 @@
-"""What supports an answer: the best binding of each variable, as a table and as a picture."""
+"""What supports an answer: the best binding of each variable, as a table and as pictures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import torch
 
 from cqa.graphs.graph import Graph
 from cqa.models.search.graph import GraphSearch, fixed_query, oriented, reading_order
+from cqa.models.search.picture import Box, support_picture
 from cqa.query import Atom, Conjunction, Constant, Query, Term
 
 
@@ -72,8 +73,7 @@ class Explanation:
 
     def mermaid(self, graph: Graph) -> str:
         """The assignment as a Mermaid chart: predicted links are dotted, the answer is doubled."""
-        entities = list(dict.fromkeys(e for link in self.links for e in (link.head, link.tail)))
-        entities += [e for e in self.answer if e not in entities]
+        entities = self._entities()
         lines = ["flowchart LR"]
         for at, entity in enumerate(entities):
             left, right = ("[[", "]]") if entity in self.answer else ("[", "]")
@@ -85,6 +85,29 @@ class Explanation:
             head, tail = entities.index(link.head), entities.index(link.tail)
             lines.append(f'    n{head} {arrow}|"{label}"| n{tail}')
         return "\n".join(lines) + "\n"
+
+    def svg(self, graph: Graph) -> str:
+        """The assignment as the text of an SVG file: predicted links have a broken frame.
+
+        Negated ones have it in red; the answer is below.
+        """
+        entities = self._entities()
+        boxes = [
+            Box(self._named(graph, one), "answer" if one in self.answer else "entity")
+            for one in entities
+        ]
+        links = []
+        for link in self.links:
+            label = f"{_relation(graph, link.relation)} {link.value:.3g}"
+            kind = "known" if link.known else "predicted"
+            box = Box(label if link.positive else f"not {label}", kind if link.positive else "not")
+            links.append((entities.index(link.head), entities.index(link.tail), box))
+        return support_picture(boxes, links, map(entities.index, dict.fromkeys(self.answer)))
+
+    def _entities(self) -> list[int]:
+        """The entities in order of appearance, the answer's at last where no link has them."""
+        ends = [end for link in self.links for end in (link.head, link.tail)]
+        return list(dict.fromkeys([*ends, *self.answer]))
 
     def _named(self, graph: Graph, entity: int) -> str:
         names = [name for name, at in self.bindings.items() if at == entity]

@@ -52,7 +52,8 @@ def test_answers_are_ranked_with_their_support(
     kb_file, folder = lands
     query = "exists x. borders(l0,x) & currency(x,?y)"
     given = ("--graph", str(folder), query, "--kb", str(kb_file), "--reasoner")
-    assert run(command, *given, "asked_module:search", "--limit", "2", "--mermaid", "chart") == 0
+    pictures = ("--mermaid", "chart", "--svg", "chart.svg")
+    assert run(command, *given, "asked_module:search", "--limit", "2", *pictures) == 0
     out = capsys.readouterr().out.splitlines()
     assert out[0].split() == ["?y", "score"]
     assert out[1].split()[:2] == ["1", "Crown"] and out[1].split()[-1] in ("known", "predicted")
@@ -64,6 +65,8 @@ def test_answers_are_ranked_with_their_support(
     assert "Aland borders" in out[3]
     assert sum(line.split()[0] == "2" for line in out) == 1
     assert Path("chart").read_text().startswith("flowchart LR\n")
+    drawn = Path("chart.svg").read_text()
+    assert drawn.startswith("<svg ") and "Crown (y)" in drawn and "borders" in drawn
     assert run(command, *given, "asked_module:search", "--json", "--no-support") == 0
     told = json.loads(capsys.readouterr().out)
     assert told["free"] == ["y"] and len(told["answers"]) == 10
@@ -84,8 +87,9 @@ def test_known_answers_may_be_left_out(
     assert run(command, *given, "--new", "--limit", str(8 - len(known))) == 0
     fresh = json.loads(capsys.readouterr().out)["answers"]
     assert all(one["kind"] == "predicted" and one["score"] == 1 for one in fresh)
-    with pytest.raises(KoplError, match="--mermaid: the reasoner exact tells of no support"):
-        run(command, *given, "--mermaid", "chart")
+    for form in ("mermaid", "svg"):
+        with pytest.raises(KoplError, match=f"--{form}: the reasoner exact tells of no support"):
+            run(command, *given, f"--{form}", "chart")
 
 
 def test_tuples_are_ranked(lands: tuple[Path, Path], capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 from random import Random
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -81,6 +85,38 @@ def test_an_explanation_tells_known_links_from_predicted_ones() -> None:
         search.explain(tree, (1, 2))
 
 
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_picture_has_a_box_for_each_entity_and_link_and_none_on_another(seed: int) -> None:
+    graph = small_graph(seed)
+    rows = Rows(Table(seed), CALIBRATIONS["degree"], graph.view("train"), graph.observed())
+    search = LinkSearch(rows, EXACT["qto"])
+    query = random_query(Random(seed))
+    found = search.explain(query, tuple(range(len(query.free))))
+    root = ElementTree.fromstring(found.svg(graph))
+    places, shown = [], []
+    for group in root.iter(f"{SVG}g"):
+        box = group.find(f"{SVG}rect")
+        assert box is not None
+        left, top, width, height = (float(box.attrib[k]) for k in ("x", "y", "width", "height"))
+        places.append((left, top, left + width, top + height))
+        shown.append(group.findtext(f"{SVG}title"))
+    ends = {end for link in found.links for end in (link.head, link.tail)} | set(found.answer)
+    kinds = [row[4] for row in found.table(graph) if row[1] != "negated part"]
+    assert shown.count("answer") == len(set(found.answer))
+    assert shown.count("answer") + shown.count("entity") == len(ends)
+    assert [kind for kind in shown if kind not in ("answer", "entity")] == kinds
+    assert len(root.findall(f"{SVG}path")) == 2 * len(found.links)
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert all(0 <= a < c <= width and 0 <= b < d <= height for a, b, c, d in places)
+    for one, other in combinations(places, 2):
+        assert (
+            one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
+        )
+
+
 # --- searching less -------------------------------------------------------------------------------
 
 
@@ -152,23 +188,89 @@ def test_settings_are_checked(change: dict[str, object], message: str) -> None:
 # --- published programs ---------------------------------------------------------------------------
 
 
-def test_published_3p_lays_values_of_the_first_link_beside_other_ways() -> None:
-    search, brute = made(SearchSettings(CALIBRATIONS["minmax"], beam=2, compat="paper"), 7)
-    tree = filled(named("3p"), Random(2))
-    third, second, first = (
-        int(t.relation or 0) for t in (tree, tree.operands[0], tree.operands[0].operands[0])
-    )
-    start = int(tree.operands[0].operands[0].operands[0].entity or 0)
-    row = brute.table[first, start]
-    a = np.argsort(-row, kind="stable")[:2]
-    expected = np.zeros(ENTITIES)
-    for i in range(2):
-        onward = brute.table[second, a[i]]
-        for j, b in enumerate(np.argsort(-onward, kind="stable")[:2]):
-            # The value of candidate j in place of that of i.
-            value = row[a[j]] * onward[b] * brute.table[third, b]
-            expected = np.maximum(expected, value)
+def published_cqd(seed: int) -> tuple[LinkSearch, Table]:
+    """CQD's program with a beam of 2, and the logits that it reads."""
+    search, _ = made(SearchSettings(CALIBRATIONS["minmax"], beam=2, compat="paper"), seed)
+    predictor = search.rows.predictor
+    assert isinstance(predictor, Table)
+    return search, predictor
+
+
+def step(table: Table, relation: int, heads: Sequence[int]) -> np.ndarray:
+    """The rows of some heads with one min-max over all of them."""
+    rows = table.logits[relation, list(heads)].double().numpy()
+    found: np.ndarray = (rows - rows.min()) / (rows.max() - rows.min())
+    return found
+
+
+def best_two(values: np.ndarray) -> list[int]:
+    """The places of the two largest values."""
+    return [int(at) for at in np.argsort(-values, kind="stable")[:2]]
+
+
+def chain_of(name: str, seed: int) -> tuple[Tree, list[int], int]:
+    """A chain of links: the query, its relations from the anchor on, and the anchor."""
+    tree = node = filled(named(name), Random(seed))
+    relations: list[int] = []
+    while node.op == "p":
+        relations.insert(0, int(node.relation or 0))
+        node = node.operands[0]
+    return tree, relations, int(node.entity or 0)
+
+
+def test_published_cqd_stretches_the_rows_of_a_step_together() -> None:
+    search, table = published_cqd(7)
+    tree, (first, second), start = chain_of("2p", 2)
+    row = step(table, first, [start])[0]
+    heads = best_two(row)
+    expected = (step(table, second, heads) * row[heads][:, None]).max(0)
     np.testing.assert_allclose(search.scores(tree).scores[0], expected, **CLOSE)
+    alone = LinkSearch(search.rows, replace(search.settings, compat=None))
+    assert not np.allclose(alone.scores(tree).scores[0], expected, **CLOSE)
+
+
+def test_published_3p_lays_values_of_the_first_link_beside_other_ways() -> None:
+    search, table = published_cqd(7)
+    tree, (first, second, third), start = chain_of("3p", 2)
+    row = step(table, first, [start])[0]
+    a = best_two(row)
+    onward = step(table, second, a)
+    b = [best_two(one) for one in onward]
+    ends = sorted({*b[0], *b[1]})
+    last = dict(zip(ends, step(table, third, ends), strict=True))
+    ways = [(i, j) for i in range(2) for j in range(2)]
+    # The value of candidate j in place of that of i.
+    values = [row[a[j]] * onward[i, b[i][j]] * last[b[i][j]] for i, j in ways]
+    expected = np.max(values, axis=0)
+    np.testing.assert_allclose(search.scores(tree).scores[0], expected, **CLOSE)
+
+
+def test_published_4p_takes_the_third_relation_twice_and_drops_two_links() -> None:
+    search, table = published_cqd(7)
+    tree, (first, second, third, _), start = chain_of("4p", 2)
+    a = best_two(step(table, first, [start])[0])
+    b = sorted({end for one in step(table, second, a) for end in best_two(one)})
+    onward = step(table, third, b)
+    best: dict[int, float] = {}
+    for one in onward:
+        for end in best_two(one):
+            best[end] = max(float(one[end]), best.get(end, 0.0))
+    ends = sorted(best)
+    last = step(table, third, ends)
+    expected = (last * np.array([best[end] for end in ends])[:, None]).max(0)
+    np.testing.assert_allclose(search.scores(tree).scores[0], expected, **CLOSE)
+
+
+def test_rows_of_a_step_are_the_same_in_blocks() -> None:
+    search, table = published_cqd(7)
+    heads = torch.tensor([1, 4, 0, 5, 2])
+    expected = step(table, 3, heads.tolist())
+    for numbers in (ENTITIES, 2 * ENTITIES, 1 << 20):
+        blocks = list(search.rows.of_step(3, heads, numbers))
+        assert len(blocks) == math.ceil(5 / max(1, min(5, numbers // ENTITIES)))
+        found = torch.cat([rows for _, rows in blocks])
+        np.testing.assert_allclose(found.numpy(), expected, **CLOSE)
+    assert not list(search.rows.of_step(3, heads[:0]))
 
 
 def test_published_pni_negates_the_last_link_only() -> None:
