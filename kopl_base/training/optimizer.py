@@ -285,7 +285,7 @@ class Optimizer:
         Weights are checked afterwards: a rate may be too large for numbers of their precision.
         """
         parameters = [p for p in self.network.parameters() if p.grad is not None]
-        norm = nn.utils.get_total_norm([p.grad for p in parameters if p.grad is not None])
+        norm = nn.utils.get_total_norm([_numbers(p) for p in parameters])
         if not math.isfinite(float(norm)):
             raise TrainingError(_no_number("the gradients are no numbers any more", items, done))
         if self.options.gradient_norm:
@@ -309,6 +309,15 @@ class Optimizer:
             manager: contextlib.AbstractContextManager[None] = self.network.no_sync()  # type: ignore[operator]
             return manager
         return contextlib.nullcontext()
+
+
+def _numbers(parameter: nn.Parameter) -> torch.Tensor:
+    """The gradient of a parameter, of a sparse one what is in it."""
+    assert parameter.grad is not None
+    if not parameter.grad.is_sparse:
+        return parameter.grad
+    parameter.grad = parameter.grad.coalesce()
+    return parameter.grad.values()
 
 
 def _spared(groups: Sequence[dict[str, Any]], options: Options) -> Iterator[dict[str, Any]]:

@@ -55,6 +55,19 @@ class Bilinear(LinkModel):
         """The cross-entropies over all entities, in the precision of the training."""
         return _product_loss(queries, self.entities, batch.counts, batch.row_of, batch.tails)
 
+    def sampled_loss(
+        self, queries: Tensor, entities: Tensor, batch: RowBatch
+    ) -> tuple[Tensor, Tensor]:
+        """The cross-entropies over candidates and own tails, in the precision of the training."""
+        own = self.beside(queries[batch.row_of], entities[batch.tails])
+        precision = _precision(queries)
+        with torch.autocast(queries.device.type, enabled=False):
+            loss, right = _SampledSoftmax.apply(  # type: ignore[no-untyped-call]
+                queries.float(), entities[batch.candidates].float(), own.float(), batch,
+                batch.drawn_tails(len(entities)), self.stands_for(batch), precision,
+            )  # fmt: skip
+        return loss, right
+
 
 class ComplEx(Bilinear):
     """ComplEx: Re<head * relation, conj(tail)> over complex numbers, real parts before imaginary.
@@ -160,3 +173,42 @@ class _SoftmaxOfProducts(torch.autograd.Function):
         queries = (shares @ narrow).float().mul_(scale)
         table = (shares.T @ short).float().mul_(scale)
         return queries, table, None, None, None, None
+
+
+class _SampledSoftmax(torch.autograd.Function):
+    """Cross-entropies over candidates, queries times a table, and the logits of own tails.
+
+    ``left_out`` are the places where a candidate is a tail of its row, ``shift`` is added to the
+    logits of candidates. Gradients are made at once, as in `_SoftmaxOfProducts`.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx, queries: Tensor, table: Tensor, own: Tensor, batch: RowBatch,
+        left_out: tuple[Tensor, Tensor], shift: float, precision: torch.dtype,
+    ) -> tuple[Tensor, Tensor]:  # fmt: skip
+        short, narrow = queries.to(precision), table.to(precision)
+        row_of, counts = batch.row_of, batch.counts.to(own.dtype)
+        shares = (short @ narrow.T).float().add_(shift)
+        shares[left_out] = -torch.inf
+        above = shares.amax(1)
+        largest = own.new_full((len(queries),), -torch.inf).scatter_reduce_(0, row_of, own, "amax")
+        best = torch.maximum(above, largest)
+        shares.sub_(best[:, None]).exp_()
+        own_shares = torch.exp(own - best[row_of])
+        total = shares.sum(1).index_add_(0, row_of, own_shares)
+        loss = (best + total.log()) @ counts - own.sum()
+        weights = counts / total
+        shares = shares.mul_(weights[:, None]).to(precision)
+        ctx.save_for_backward(shares, own_shares * weights[row_of] - 1, short, narrow)
+        right = largest >= above
+        ctx.mark_non_differentiable(right)
+        return loss, right
+
+    @staticmethod
+    def backward(ctx: Any, *given: Tensor) -> tuple[Tensor | None, ...]:
+        shares, own, short, narrow = ctx.saved_tensors
+        scale = given[0]
+        queries = (shares @ narrow).float().mul_(scale)
+        table = (shares.T @ short).float().mul_(scale)
+        return queries, table, own * scale, None, None, None, None

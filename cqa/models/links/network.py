@@ -6,7 +6,8 @@ have vectors of their own (reciprocals), so that only tails are ever predicted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -77,6 +78,13 @@ class RowBatch(Batch):
             self.candidates, pairs[pairs >= 0], self.drawn,
         )  # fmt: skip
 
+    def drawn_tails(self, entities: int) -> tuple[Tensor, Tensor]:
+        """The rows and candidates where the candidate is a tail of the row; numbers are below."""
+        place = torch.full((entities,), -1, device=self.tails.device)
+        place[self.candidates] = torch.arange(len(self.candidates), device=place.device)
+        at = place[self.tails]
+        return self.row_of[at >= 0], at[at >= 0]
+
     @property
     def row_of(self) -> Tensor:
         """The row of each tail."""
@@ -100,6 +108,8 @@ class LinkModel(nn.Module):
     own_settings: ClassVar[type[LinkSettings]] = LinkSettings
     defaults: ClassVar[dict[str, Any]] = {}
     paper: ClassVar[str] = ""
+    # Whether the gradients of entities hold only those of a batch, where the loss is sampled.
+    sparse = False
 
     def __init__(self, settings: Settings, graph: Graph) -> None:
         super().__init__()
@@ -172,21 +182,25 @@ class LinkModel(nn.Module):
 
         Among the candidates, where the loss is sampled.
         """
-        heads, relations = self.entities[batch.heads], self.relations[batch.relations]
-        queries = self.queries(heads, relations)
         sampled = batch.candidates.numel() > 0
-        loss, right = (self.sampled_loss if sampled else self.full_loss)(queries, batch)
+        entities, batch = self._used(batch) if sampled else (self.entities, batch)
+        heads, relations = entities[batch.heads], self.relations[batch.relations]
+        queries = self.queries(heads, relations)
+        if sampled:
+            loss, right = self.sampled_loss(queries, entities, batch)
+        else:
+            loss, right = self.full_loss(queries, batch)
         own = self.own
         if own.regularizer:
             tails, counts = torch.unique(batch.tails, return_counts=True)
             weights = batch.counts.to(loss.dtype)
             cubes = (self.cubes(heads) + self.cubes(relations)) @ weights
-            cubes = cubes + self.cubes(self.entities[tails]) @ counts.to(loss.dtype)
+            cubes = cubes + self.cubes(entities[tails]) @ counts.to(loss.dtype)
             loss = loss + own.regularizer * cubes
         if own.relation_weight and batch.drawn:
             rows = batch.row_of[batch.pairs]
             told = self.relation_losses(
-                heads[rows], self.entities[batch.tails[batch.pairs]], batch.relations[rows]
+                heads[rows], entities[batch.tails[batch.pairs]], batch.relations[rows]
             )
             loss = loss + own.relation_weight * batch.count / batch.drawn * told
         return Scores(loss, right)
@@ -201,25 +215,35 @@ class LinkModel(nn.Module):
         loss = torch.logsumexp(logits, 1) @ batch.counts.to(logits.dtype) - own.sum()
         return loss, _largest(own.detach(), batch) >= logits.detach().amax(1)
 
-    def sampled_loss(self, queries: Tensor, batch: RowBatch) -> tuple[Tensor, Tensor]:
-        """The same over candidates that stand for all entities, and the row's own tails."""
-        row_of, drawn = batch.row_of, len(batch.candidates)
-        logits = self.against(queries, self.entities[batch.candidates])
-        logits = logits + torch.log(torch.tensor(self.entity_count / drawn))
-        # Candidates that are tails of the row count as these.
-        place = torch.full((self.entity_count,), -1, device=logits.device)
-        place[batch.candidates] = torch.arange(drawn, device=logits.device)
-        at = place[batch.tails]
-        hit = at >= 0
-        masked = torch.zeros(logits.shape, dtype=torch.bool, device=logits.device)
-        masked[row_of[hit], at[hit]] = True
-        logits = logits.masked_fill(masked, -torch.inf)
-        own = self.beside(queries[row_of], self.entities[batch.tails])
+    def sampled_loss(
+        self, queries: Tensor, entities: Tensor, batch: RowBatch
+    ) -> tuple[Tensor, Tensor]:
+        """The same over candidates that stand for all entities, and the row's own tails.
+
+        ``entities`` are the vectors that the batch numbers.
+        """
+        row_of = batch.row_of
+        logits = self.against(queries, entities[batch.candidates])
+        logits = logits + self.stands_for(batch)
+        logits = logits.index_put(batch.drawn_tails(len(entities)), logits.new_tensor(-torch.inf))
+        own = self.beside(queries[row_of], entities[batch.tails])
         best = torch.maximum(logits.amax(1), _largest(own, batch)).detach()
         total = torch.exp(logits - best[:, None]).sum(1)
         total = total.index_add(0, row_of, torch.exp(own - best[row_of]))
         loss = (best + total.log()) @ batch.counts.to(logits.dtype) - own.sum()
         return loss, _largest(own.detach(), batch) >= best
+
+    def stands_for(self, batch: RowBatch) -> float:
+        """What is added to the logit of a candidate: the log of how many entities it stands for."""
+        return math.log(self.entity_count / len(batch.candidates))
+
+    def _used(self, batch: RowBatch) -> tuple[Tensor, RowBatch]:
+        """The vectors of the entities of a batch, and the batch with their places for numbers."""
+        parts = batch.heads, batch.tails, batch.candidates
+        ids, places = torch.unique(torch.cat(parts), return_inverse=True)
+        heads, tails, candidates = places.split([len(part) for part in parts])
+        own = replace(batch, heads=heads, tails=tails, candidates=candidates)
+        return nn.functional.embedding(ids, self.entities, sparse=self.sparse), own
 
 
 def _largest(numbers: Tensor, batch: RowBatch) -> Tensor:

@@ -159,6 +159,15 @@ class LinkTrainer(TrainingLoop):
         )  # fmt: skip
         if not len(self.data):
             raise TrainingError("the graph has no links in train: there is nothing to learn")
+        # Adagrad moves nothing where there is no gradient, so that it need not go over all vectors.
+        # Several processes exchange whole gradients.
+        training = settings.training
+        model.sparse = (
+            bool(self.data.candidates) and training.optimizer == "adagrad"
+            and not (training.weight_decay or training.gradient_norm) and distributed.size == 1
+        )  # fmt: skip
+        if model.sparse:  # torch warns unless it is told
+            torch.sparse.check_sparse_tensor_invariants.disable()
         super().__init__(
             folder, LinkLearner(model, self.data), settings.training, distributed, (),
             seed=settings.seed, clock=clock or Clock(distributed.device, settings.threads),

@@ -151,6 +151,24 @@ def test_parts_of_a_batch_add_up(name: str, candidates: int) -> None:
     assert all(bool((one.grad != 0).any(1).all()) for one in model.parameters())
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_gradients_of_a_batch_alone_lead_to_the_same_weights(name: str) -> None:
+    graph = small_graph()
+    data = RowData(graph.view("train"), 1, candidates=3)
+    weights = []
+    for sparse in (False, True):
+        model = made(name, graph, loss="sampled", regularizer=0.1, init=0.3)
+        model.sparse = sparse
+        optimizer = torch.optim.Adagrad(model.parameters(), lr=0.1)
+        for items in data.epoch(0, 4):
+            optimizer.zero_grad()
+            model(data.collate(items)).loss.backward()
+            assert model.entities.grad is not None and model.entities.grad.is_sparse is sparse
+            optimizer.step()
+        weights.append(model.entities.detach())
+    torch.testing.assert_close(weights[0], weights[1])
+
+
 def test_cubes_are_those_of_moduli() -> None:
     graph = small_graph()
     batch = batch_of(graph, pairs=False)
