@@ -126,7 +126,7 @@ class Judge:
             except KoplError as error:
                 raise _told(error, samples[own[0]], first + own[0]) from error
             if one[own[0]]:
-                _tallied(tally, [int(places[at]) for at in own], checked)
+                tallied(tally, [int(places[at]) for at in own], checked)
                 continue
             array = np.asarray(checked if isinstance(checked, np.ndarray) else checked.cpu())
             for at, row in zip(own, array, strict=True):
@@ -248,7 +248,7 @@ def _checked(scores: Any, shape: tuple[int, int, int]) -> Any:
     return scores
 
 
-def _tallied(tally: Tally, own: Sequence[int], block: Any) -> None:
+def tallied(tally: Tally, own: Sequence[int], block: Any) -> None:
     """Add a (B, 1, E) block: arrays and tensors of this machine row by row, others as they are."""
     if not isinstance(block, np.ndarray):
         if block.device.type != "cpu":

@@ -13,10 +13,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 from cqa.errors import QueryError
+from cqa.evaluation.judging import tallied
+from cqa.evaluation.metrics import Tally
 from cqa.formats.samples import read_samples, write_samples
 from cqa.graphs.graph import Graph
 from cqa.models.checkpoint import begin_run, check_graph, fill, kept, saved_state
@@ -185,26 +186,18 @@ def reciprocal_ranks(model: Asked, samples: Sequence[Sample]) -> list[float]:
     found: list[float] = []
     for begin in range(0, len(samples), CHUNK):
         part = samples[begin : begin + CHUNK]
-        ranks = [0.0] * len(part)
+        tally = None
         for places, scores in model.blocks_of([sample.query for sample in part]):
             if not bool(scores.isfinite().all()):
                 raise TrainingError("validation: the scores of a query are no numbers")
-            for row, place in enumerate(places):
-                sample = part[place]
-                answers, hard = (
-                    torch.from_numpy(one[:, 0]).long().to(scores.device)
-                    for one in (sample.full, sample.hard)
-                )
-                ranks[place] = float((1 / _ranks(scores[row, 0].float(), hard, answers)).mean())
-        found += ranks
+            if tally is None:
+                sets = ((sample.easy, sample.hard, sample.lost) for sample in part)
+                answers = [(easy[:, 0], hard[:, 0], lost[:, 0]) for easy, hard, lost in sets]
+                tally = Tally(answers, scores.shape[-1])
+            tallied(tally, places, scores)
+        if tally is not None:
+            found += tally.metrics()["mrr"].tolist()
     return found
-
-
-def _ranks(scores: Tensor, hard: Tensor, answers: Tensor) -> Tensor:
-    """The rank of each hard answer among the entities that are no answers."""
-    own = scores[hard][:, None]
-    others = scores.index_fill(0, answers, -torch.inf)[None]
-    return 1 + (others > own).sum(1) + (others == own).sum(1) / 2
 
 
 # --- whole trainings ----------------------------------------------------------------------------
