@@ -112,9 +112,7 @@ def test_the_picture_has_a_box_for_each_entity_and_link_and_none_on_another(seed
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert all(0 <= a < c <= width and 0 <= b < d <= height for a, b, c, d in places)
     for one, other in combinations(places, 2):
-        assert (
-            one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
-        )
+        assert one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
 
 
 # --- searching less -------------------------------------------------------------------------------
