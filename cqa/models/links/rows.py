@@ -181,8 +181,9 @@ class Rows:
     ) -> Iterator[tuple[slice, Tensor]]:
         """The rows of some heads in blocks, with which of the heads they are; none is kept.
 
-        A block has at most so many ``numbers``. "minmax" stretches all of them together, from their least logit to their largest: what a
-        step of CQD's program does. Other calibrations look at one row only, as ever.
+        A block has at most so many ``numbers``. "minmax" stretches all rows together, from their
+        least logit to their largest: what a step of CQD's program does. Other calibrations look at
+        one row only, as ever.
         """
         blocks = in_blocks(self.predictor, relation, heads, numbers)
         span = None
