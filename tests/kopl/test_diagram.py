@@ -9,11 +9,12 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 
 from kb import KnowledgeBase
-from kopl.diagram import MOST_LINES, WIDEST, chart, data_uri
+from kopl.diagram import MOST_LINES, chart, data_uri
 from kopl.executor import Executor, TraceStep
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
 from kopl.text import read
+from kopl_base.svg import WIDEST
 from tests.kopl.strategies import programs
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -167,7 +167,7 @@ class LinkTrainer(TrainingLoop):
             and not (training.weight_decay or training.gradient_norm) and distributed.size == 1
         )  # fmt: skip
         if model.sparse:  # torch warns unless it is told
-            torch.sparse.check_sparse_tensor_invariants.disable()
+            torch.sparse.check_sparse_tensor_invariants.disable()  # type: ignore[no-untyped-call]
         super().__init__(
             folder, LinkLearner(model, self.data), settings.training, distributed, (),
             seed=settings.seed, clock=clock or Clock(distributed.device, settings.threads),

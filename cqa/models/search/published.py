@@ -95,7 +95,7 @@ def _chain(projection: Projection, tree: Tree) -> Tensor:
 def _best(projection: Projection, relation: int, heads: Tensor) -> tuple[Tensor, Tensor]:
     """The best candidates by a relation from each head: values and entities, [B, beam]."""
     given = projection.settings
-    own, place = heads.unique(return_inverse=True)
+    own, place = torch.unique(heads, return_inverse=True)
     found = []
     for _, rows in projection.rows.of_step(relation, own):
         width = given.beam or rows.shape[1]
@@ -117,7 +117,7 @@ def _reached(projection: Projection, values: Tensor, ends: Tensor, relation: int
     best = torch.zeros_like(projection.rows.ones())
     best.scatter_reduce_(0, ends, values, "amax")
     found = torch.zeros_like(best)
-    heads = ends.unique()
+    heads = torch.unique(ends)
     for place, rows in projection.rows.of_step(relation, heads):
         reached = projection.settings.times(rows, best[heads[place]][:, None]).amax(0)
         torch.maximum(found, reached, out=found)
