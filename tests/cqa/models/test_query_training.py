@@ -218,7 +218,7 @@ def test_settings_that_cannot_be_had_are_told(graph: Graph, tmp_path: Path) -> N
 def test_configs_are_read(path: Path, graph: Graph) -> None:
     found = read_settings(path)
     if "queries" in found.others:
-        assert found.others["queries"].counts(graph)
+        assert all(len(kinds([name])) == 1 for name in found.others["queries"].counts(graph))
 
 
 # --- configs for a GPU ---------------------------------------------------------------------------
