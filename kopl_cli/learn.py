@@ -245,9 +245,10 @@ def _calibrate(old: Path, folder: Path, kb: KnowledgeBase) -> None:
     from parsers.evaluation.runs import calibrate
     from parsers.parser import BEAMS, Parser
     from parsers.refusals.silence import FILE as REFUSALS
+    from parsers.refusals.silence import FILE_ELSEWHERE as ELSEWHERE
 
     if (old / REFUSALS).exists():
-        calibrate_for_asking(folder, kb, ASKING)
+        calibrate_for_asking(folder, kb, ASKING, (old / ELSEWHERE).exists())
     else:
         calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), ASKING)
 

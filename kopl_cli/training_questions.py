@@ -144,7 +144,7 @@ def make_beside(beside: Sequence[KnowledgeBase], settings: Settings, folder: Pat
         else:
             own = settings.changed({"kb": one.kb, "seed": (settings.seed + 1 + number) % 2**63})
             count, profile, noise = settings.beside_questions, settings.profile, settings.noise
-            examples, _ = _made(kb, own, folder, count, profile, (0.0, 0.0), noise)
+            examples, _ = made(kb, own, folder, count, profile, (0.0, 0.0), noise)
         parts = dict(zip(("train", "valid"), split(examples, settings.seed, (9, 1)), strict=True))
         for part, found in parts.items():
             if not found:
@@ -290,14 +290,14 @@ def generated(
     others = round(settings.questions * settings.other_profile)
     own = settings.questions - others
     part = own / settings.questions
-    examples, used = _made(
+    examples, used = made(
         kb, settings, folder, own, settings.profile, (limit, part * share), settings.noise
     )
     if others:
         [other] = [name for name in PROFILES if name != settings.profile]
         others = round(others * len(examples) / own)
         seed = (settings.seed + 1) % 2**63
-        more, _ = _made(
+        more, _ = made(
             kb, replace(settings, seed=seed), folder, others, other, (limit, share - used)
         )
         examples += more
@@ -306,7 +306,7 @@ def generated(
     return examples
 
 
-def _made(
+def made(
     kb: KnowledgeBase, settings: Settings, folder: Path, count: int, profile: str,
     seconds: tuple[float, float], noise: float = 0.0,
 ) -> tuple[list[Example], float]:  # fmt: skip
@@ -321,14 +321,14 @@ def _made(
     # Parsers learn programs: no queries are needed, and not the deepest questions.
     options = Options(profile=profile, levels=7, sparql=False, noise=noise)
     plan = Plan(settings.kb, count, settings.seed, options)
-    made = folder / "questions.jsonl"
+    written = folder / "questions.jsonl"
     processes = workers(settings)
     making = Making(count, SIZE, processes, *seconds, lambda text: print(text, flush=True))
 
     def wanted(kept: int, block: Block) -> int:
         return making(kept, block.seconds, block.prepared)
 
-    run(plan, made, workers=processes, kb=kb, wanted=wanted)
-    examples = list(read_examples(made))
-    made.unlink()
+    run(plan, written, workers=processes, kb=kb, wanted=wanted)
+    examples = list(read_examples(written))
+    written.unlink()
     return examples, making.used

@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 # Of the time, the most that making questions takes, and the least that scoring gets.
 MAKING, LEAST_SCORING = 0.4, 0.1
 # For each question that the temperature of asking is fitted on, so many with answers by which a
-# run learns to be silent, and as many without.
+# run learns to be silent, and as many without; the same again over other schemas.
 SILENCE = 1
 # A question of ``kopl ask``, a search of some beams that are run, takes as long as so many of a
 # greedy search; those of silence are counted with it.
-ASKING_COST = 20 * (1 + 2 * SILENCE)
+ASKING_COST = 20 * (1 + 4 * SILENCE)
 # Questions that are scored or calibrated on at least, where there are so many.
 LEAST = 20
 

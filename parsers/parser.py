@@ -26,6 +26,7 @@ from parsers.models.base import Model
 from parsers.refusals import Refusal
 from parsers.refusals.evidence import Tried
 from parsers.refusals.silence import FILE as REFUSALS
+from parsers.refusals.silence import FILE_ELSEWHERE as REFUSALS_ELSEWHERE
 from parsers.refusals.silence import Silence, read_silence, tried_of
 from parsers.tokens import unreadable
 
@@ -124,13 +125,16 @@ class Parser:
     def silence(self) -> Silence | None:
         """What tells when questions are refused, where the run was fitted for that.
 
-        None on a knowledge base most of whose relations and keys training did not have. Raises
-        RefusalError for a damaged file.
+        On a knowledge base most of whose relations and keys training did not have, what was fitted
+        on other such ones. Raises RefusalError for a damaged file.
         """
         if self.folder is None or not (self.folder / REFUSALS).exists():
             return None
-        found = read_silence(self.folder, self.model, weights_mark(self.folder))
-        return found if found is None or found.knows_schema() else None
+        mark = weights_mark(self.folder)
+        found = read_silence(self.folder, self.model, mark)
+        if found is None or found.knows_schema():
+            return found
+        return read_silence(self.folder, self.model, mark, REFUSALS_ELSEWHERE)
 
     @classmethod
     def load(

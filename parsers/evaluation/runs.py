@@ -27,7 +27,15 @@ from parsers.evaluation.confidence import (
 from parsers.evaluation.html import Shown, worst_errors
 from parsers.evaluation.report import Comparison, EvaluationError, ScoredRun, same_questions
 from parsers.parser import Parser
-from parsers.refusals.silence import Silence, write_silence
+from parsers.refusals.silence import (
+    FILE_ELSEWHERE,
+    RefusalError,
+    Silence,
+    answers_of,
+    fit_over,
+    read_silence,
+    write_silence,
+)
 from parsers.refusals.silence import fit as fit_silence
 
 
@@ -152,6 +160,32 @@ def calibrate_refusals(
     with Progress(f"calibrating refusals of {folder}", len(answerable) + len(outside)) as bar:
         found = fit_silence(parser.model, training, answerable, outside, beams, bar.advance)
     write_silence(folder, found, weights_mark(folder))
+    return found
+
+
+def calibrate_refusals_elsewhere(
+    folder: Path, asked: Sequence[tuple[Parser, Sequence[Asked]]], beams: int
+) -> Silence:  # fmt: skip
+    """Fit when a run is silent on a knowledge base whose schema training did not have; store that.
+
+    ``asked`` are the run over some such knowledge bases, each with questions over it, those without
+    an answer among them. Raises RefusalError where the run has no refusals of its own, whose words
+    are taken, and where it answers nothing rightly over one of them.
+    """
+    own = read_silence(folder, asked[0][0].model, weights_mark(folder))
+    if own is None:
+        raise RefusalError("its refusals on its own knowledge base are to be fitted first")
+    with Progress(
+        f"calibrating refusals of {folder} elsewhere", sum(len(questions) for _, questions in asked)
+    ) as bar:
+        answered = []
+        for parser, questions in asked:
+            said = answers_of(parser.model, questions, beams, bar.advance)
+            if not any(one.label == "right" for one in said):
+                raise RefusalError("none of the questions over one of them is answered rightly")
+            answered.append((parser.model, said))
+    found = fit_over(answered, own.wording)
+    write_silence(folder, found, weights_mark(folder), FILE_ELSEWHERE)
     return found
 
 

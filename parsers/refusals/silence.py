@@ -38,6 +38,8 @@ from parsers.tokens import Question
 
 FORMAT = 2
 FILE = "refusals.json"
+# The same for knowledge bases most of whose schema training did not have.
+FILE_ELSEWHERE = "refusals-elsewhere.json"
 
 OUTSIDE = ("entity", "schema", "premise", "none", "language")
 CLASSES = ("right", "wrong", *OUTSIDE)
@@ -47,6 +49,9 @@ STRANGE, MISLEADING = 0.2, 0.5
 # To answer a question rightly counts so much more than to refuse one that has no answer: who does
 # not believe an answer can look at its program, and who gets none has nothing.
 PREFERENCE = 4
+# ... and so much more on a schema that training did not have, where more answers are wrong: there
+# not to answer what has no answer or would be answered wrongly is what counts one.
+PREFERENCE_ELSEWHERE = 2
 # The probability of the kinds is found by leaving out one of so many parts of the questions.
 FOLDS = 5
 # Of the words, so many tell that a question is in another language.
@@ -244,13 +249,21 @@ def fit(
             f"{len(answerable)} questions with an answer and {len(outside)} without are too few to"
             f" tell them apart; at least {FEWEST} of each are needed"
         )
-    answered: list[Answered] = []
-    every: list[Asked] = [*answerable, *outside]
-    for asked in every:
-        answered.append(_answered(model, asked, beams))
-        advance(1)
+    answered = answers_of(model, [*answerable, *outside], beams, advance)
     linker, _ = linking_of(model)
     return fit_on(model, Wording.of(training, linker), answered)
+
+
+def answers_of(
+    model: Model, questions: Iterable[Asked], beams: int,
+    advance: Callable[[int], None] = lambda count: None,
+) -> list[Answered]:  # fmt: skip
+    """What a model says to questions, those without an answer among them."""
+    found = []
+    for asked in questions:
+        found.append(_answered(model, asked, beams))
+        advance(1)
+    return found
 
 
 @dataclass(frozen=True)
@@ -274,32 +287,46 @@ def fit_on(model: Model, wording: Wording, answered: Sequence[Answered]) -> Sile
     Those that have an answer count twice: as they are, and with words that the training never had
     in the place of some, as people have other words than a generator.
     """
-    evidencer = evidencer_of(model, wording)
+    return fit_over([(model, answered)], wording)
+
+
+def fit_over(parts: Sequence[tuple[Model, Sequence[Answered]]], wording: Wording) -> Silence:
+    """The same by what a model says over several knowledge bases, each with its own questions.
+
+    The least confidence is set on questions that were left out of the fit; of several knowledge
+    bases, on one whose schema was left out with all of its questions.
+    """
     random = Random("silence")
     found: list[Evidence] = []
     labels: list[str] = []
-    parts: list[int] = []
-    for number, one in enumerate(answered):
-        evidence = evidencer.of(one.question, one.tried, one.best)
-        every = [evidence]
-        if not one.is_outside:
-            strange = in_other_words(evidence, wording, random)
-            every.append(evidencer.of(strange, one.tried, one.best))
-        found += every
-        labels += [one.label] * len(every)
-        parts += [number % FOLDS] * len(every)
+    folds_of: list[int] = []
+    for part, (model, own) in enumerate(parts):
+        evidencer = evidencer_of(model, wording)
+        for number, one in enumerate(own):
+            evidence = evidencer.of(one.question, one.tried, one.best)
+            every = [evidence]
+            if not one.is_outside:
+                strange = in_other_words(evidence, wording, random)
+                every.append(evidencer.of(strange, one.tried, one.best))
+            found += every
+            labels += [one.label] * len(every)
+            folds_of += [number % FOLDS if len(parts) == 1 else part] * len(every)
+    answered = [one for _, own in parts for one in own]
     talks = _Talk(found, labels)
     for evidence, label in zip(found, labels, strict=True):
         evidence.values["talk"] = mean_talk(evidence.content, talks.without(evidence, label))
     vectors = np.array([evidence.vector() for evidence in found])
     numbers = np.array([CLASSES.index(label) for label in labels])
     shares = np.zeros((len(found), len(CLASSES)))
-    folds = np.array(parts)
-    for part in range(FOLDS):
+    folds = np.array(folds_of)
+    for part in sorted(set(folds_of)):
         fold = Classifier.fit(vectors[folds != part], numbers[folds != part], CLASSES)
         shares[folds == part] = fold.probabilities(vectors[folds == part])
     sure, is_right, is_outside = shares[:, 0], numbers == 0, numbers > 1
-    least = least_confidence(sure, is_right, is_outside)
+    if len(parts) == 1:
+        least = least_confidence(sure, is_right, is_outside)
+    else:
+        least = least_confidence(sure, is_right, ~is_right, PREFERENCE_ELSEWHERE)
     outside = sum(one.is_outside for one in answered)
     fitted = Fitted(
         len(answered) - outside, outside, sum(one.label == "right" for one in answered),
@@ -307,7 +334,7 @@ def fit_on(model: Model, wording: Wording, answered: Sequence[Answered]) -> Sile
         float((sure[is_outside] < least).mean()),
     )  # fmt: skip
     classifier = Classifier.fit(vectors, numbers, CLASSES)
-    return Silence(model, wording, classifier, talks.all, least, fitted)
+    return Silence(parts[0][0], wording, classifier, talks.all, least, fitted)
 
 
 def in_other_words(evidence: Evidence, wording: Wording, random: Random) -> str:
@@ -383,17 +410,19 @@ class _Talk:
         return {word: self._value(one, other) for word, one, other in counts if one + other}
 
 
-def least_confidence(sure: Floats, is_right: Any, is_outside: Any) -> float:
-    """The least confidence that answers most of what is right and refuses most of what is outside.
+def least_confidence(
+    sure: Floats, is_right: Any, is_other: Any, preference: float = PREFERENCE
+) -> float:  # fmt: skip
+    """The least confidence that answers most of what is right and refuses most of the others.
 
-    It has the greatest sum of the two shares, that of the right ones `PREFERENCE` times; of
-    several, the least but one third.
+    It has the greatest sum of the two shares, that of the right ones so many times; of several,
+    the least but one third.
     """
-    if not is_right.any() or not is_outside.any():
+    if not is_right.any() or not is_other.any():
         return 0.5
     tried = np.round(np.arange(0.05, 0.96, 0.01), 2)
     sums = np.array([
-        PREFERENCE * (sure[is_right] >= one).mean() + (sure[is_outside] < one).mean()
+        preference * (sure[is_right] >= one).mean() + (sure[is_other] < one).mean()
         for one in tried
     ])  # fmt: skip
     best = tried[sums >= sums.max() - 0.005]
@@ -403,20 +432,20 @@ def least_confidence(sure: Floats, is_right: Any, is_outside: Any) -> float:
 # --- kept with a run -----------------------------------------------------------------------------
 
 
-def write_silence(run: Path, silence: Silence, weights: str) -> None:
+def write_silence(run: Path, silence: Silence, weights: str, name: str = FILE) -> None:
     """Store it with a run for weights of a fingerprint; raises WriteError."""
-    with writing(run / FILE) as file:
+    with writing(run / name) as file:
         json.dump({"format": FORMAT, "weights": weights, **silence.to_json()}, file)
         file.write("\n")
 
 
-def read_silence(run: Path, model: Model, weights: str) -> Silence | None:
+def read_silence(run: Path, model: Model, weights: str, name: str = FILE) -> Silence | None:
     """What is stored with a run for weights of a fingerprint, or None where nothing is.
 
     Nor where it was fitted by another version of the toolkit.
     Raises RefusalError when the file is damaged.
     """
-    path = run / FILE
+    path = run / name
     try:
         text = path.read_text("utf-8")
     except FileNotFoundError:

@@ -322,10 +322,10 @@ def test_scoring_shrinks_with_the_time() -> None:
     whole = Scoring(300, 300, 250, 2)
     assert whole.cost == 2 * 600 + 250 * ASKING_COST
     assert whole.within(1e9, 0.1) == whole.within(1.0, 0.0) == whole
-    for seconds in (500.0, 300.0, 130.0):
+    for seconds in (800.0, 500.0, 330.0):
         less = whole.within(seconds, 0.1)
         assert less.cost * 0.1 <= seconds and less.asking < whole.asking
-    assert whole.within(300.0, 0.1).tested == 300  # calibrating gives way first
+    assert whole.within(330.0, 0.1).tested == 300  # calibrating gives way first
     assert whole.within(60.0, 0.1).tested < 300  # the least of each costs more
     assert whole.within(0.0, 0.1) == Scoring(20, 20, 20, 2)
     assert Scoring(7, 5, 5).within(0.0, 1.0) == Scoring(7, 5, 5)
@@ -422,7 +422,7 @@ def test_the_shares_of_profiles_stay_where_there_is_little_time(
         def seconds(self) -> float:
             return 0.0
 
-    monkeypatch.setattr(training_questions, "_made", half)
+    monkeypatch.setattr(training_questions, "made", half)
     settings = Settings(profile="people", questions=1000, other_profile=0.2).changed(
         {"training.minutes": 5}
     )

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 
 from kb import KnowledgeBase, KoplError
-from kopl.example import BareQuestion, Example, write_examples
+from kopl.example import Asked, BareQuestion, Example, write_examples
 from kopl.text import read
 from kopl_cli import main
 from parsers.evaluation.coverage import SelectiveRisk
-from parsers.evaluation.runs import calibrate_refusals
+from parsers.evaluation.runs import calibrate_refusals, calibrate_refusals_elsewhere
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
 from parsers.parser import Parser
@@ -25,7 +25,15 @@ from parsers.refusals import KINDS
 from parsers.refusals.classifier import Classifier
 from parsers.refusals.evidence import FEATURES, Evidencer, Tried
 from parsers.refusals.refusal import Refusal, missing_name, refusal_of, unknown_name
-from parsers.refusals.silence import CLASSES, FILE, in_other_words, kind_of, least_confidence
+from parsers.refusals.silence import (
+    CLASSES,
+    FILE,
+    FILE_ELSEWHERE,
+    RefusalError,
+    in_other_words,
+    kind_of,
+    least_confidence,
+)
 from parsers.refusals.wording import Wording, items_of
 from parsers.tokens import Question
 
@@ -332,6 +340,54 @@ def test_another_schema_is_not_judged(parser: Parser) -> None:
         assert not parser.silence.knows_schema()
     finally:
         parser.silence.wording = kept
+
+
+def test_on_another_schema_goes_what_was_fitted_on_such_ones(
+    run: Path, small_examples: list[Example], tmp_path: Path
+) -> None:  # fmt: skip
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    known = Parser.load(folder).silence
+    assert known is not None
+    text = json.loads((folder / FILE).read_text("utf-8"))
+    items = text["wording"]["items"]  # as if training had none of the schema
+    text["wording"]["items"] = [[kind, f"old {name}", share] for kind, name, share in items]
+    (folder / FILE).write_text(json.dumps(text), "utf-8")
+    assert Parser.load(folder).silence is None
+    asked: list[Asked] = [*small_examples, *outside()]
+    parts = [(Parser.load(folder), asked[part::2]) for part in range(2)]
+    found = calibrate_refusals_elsewhere(folder, parts, 4)
+    assert found.fitted.answerable == len(small_examples) and found.fitted.outside == len(outside())
+    parser = Parser.load(folder)
+    assert parser.silence is not None and parser.silence.least == pytest.approx(found.least)
+    kinds = [parser.ask(one.question)[0].refused for one in outside()]
+    assert sum(one is not None for one in kinds) > 0.8 * len(kinds)
+    right = [parser.ask(one.question)[0].refused is None for one in small_examples]
+    assert sum(right) > 0.6 * len(right)
+
+
+def test_what_knows_nothing_elsewhere_is_not_fitted(run: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    shutil.copytree(run, folder)
+    with pytest.raises(RefusalError, match="answered rightly"):
+        calibrate_refusals_elsewhere(folder, [(Parser.load(folder), outside())], 4)
+    assert not (folder / FILE_ELSEWHERE).exists()
+    (folder / FILE).unlink()
+    with pytest.raises(RefusalError, match="first"):
+        calibrate_refusals_elsewhere(folder, [(Parser.load(folder), outside())], 4)
+
+
+def test_questions_elsewhere_are_the_same_again(run: Path, tmp_path: Path) -> None:
+    from kb import load
+    from kopl_cli.calibration import ELSEWHERE, questions_elsewhere
+    from parsers.checkpoint import read_run
+
+    number = ELSEWHERE[0]
+    kb, settings = load(f"invented:{number}"), read_run(run)[0]
+    found = questions_elsewhere(tmp_path, kb, settings, number, 30)
+    assert sum(isinstance(one, Example) for one in found) == 30 and len(found) == 60
+    assert found == questions_elsewhere(tmp_path, kb, settings, number, 30)
+    assert not list(tmp_path.iterdir())
 
 
 # --- what silence gains --------------------------------------------------------------------------
