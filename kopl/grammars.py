@@ -9,9 +9,10 @@ object (`kopl.text.to_nested_json`). All three accept the same programs; what de
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, product
-from typing import Any, Literal, TypeAlias, get_args
+from itertools import chain, groupby, product
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeVar, get_args
 
 from kb import KnowledgeBase
 from kb.values import NO_UNIT
@@ -56,13 +57,26 @@ def grammar(
 # --- the nested spelling --------------------------------------------------------------------------
 
 
+class _Symbol(NamedTuple):
+    """A piece of a rule: a text that stands as it is, or what is written for another rule."""
+
+    text: str
+    is_literal: bool = True
+
+
+_Way: TypeAlias = tuple[_Symbol, ...]
+_COMMA = _Symbol(", ")
+
+
 class _Notation:
-    """A grammar of the nested spelling, a line for each rule; its dialects are below."""
+    """A grammar of the nested spelling, a line for each rule; its dialects are below.
+
+    Ways that begin alike are written as one that goes on in several ways: a reader that follows all
+    ways at once, as llama.cpp does, has few of them to follow.
+    """
 
     start: str
     arrow: str
-    # A character of a text between quotes, which is escaped as in JSON.
-    character: str
 
     def literal(self, text: str) -> str:
         """A text that stands as it is."""
@@ -80,60 +94,75 @@ class _Notation:
         """A text inside of quotes, of so many characters at least."""
         raise NotImplementedError
 
+    def listed(self, texts: Sequence[str]) -> str:
+        """Any one of the texts, of which none is empty."""
+        raise NotImplementedError
+
     def lines(self, rules: Rules) -> Iterator[str]:
-        """The rules: sets, lists of arguments, terminals."""
-        parts = {name: self._part(name, ways) for name, ways in rules.parts.items()}
+        """The rules: sets, parts of arguments, terminals."""
+        inlined = set(_inlined(rules))
         # The start first, where some readers look for it.
-        for name, members in sorted(rules.sets.items(), key=lambda item: item[0] != START):
-            ways = [
-                self.name(one) if isinstance(one, str) else self._shape(one, parts)
-                for one in members
-            ]
+        for name in sorted(rules.sets.keys() - inlined, key=[START, *rules.sets].index):
+            ways = [way for one in rules.sets[name] for way in self._ways(one, rules, inlined)]
             yield self._rule(self.start if name == START else self.name(name), ways)
         for name, several in rules.parts.items():
             if len(several) > 1:
-                yield self._rule(self.name(name), [self._way(way) for way in several])
+                yield self._rule(self.name(name), [_joined(map(self._refer, w)) for w in several])
         for name, terminal in rules.terminals.items():
-            yield self._rule(self.name(name), self._terminal(terminal))
+            yield f"{self.name(name)}{self.arrow}{self._terminal(terminal)}"
         for name, make in _INNER.items():
             if any(name in getattr(one, "types", ()) for one in rules.terminals.values()):
-                yield self._rule(self._inner(name), [self.pattern(make())])
+                yield f"{self._inner(name)}{self.arrow}{self.pattern(make())}"
 
-    def _rule(self, name: str, ways: Sequence[str]) -> str:
-        return f"{name}{self.arrow}{' | '.join(ways)}"
+    def _rule(self, name: str, ways: Sequence[_Way]) -> str:
+        return f"{name}{self.arrow}{factored(ways, self._written)}"
 
-    def _part(self, name: str, ways: Sequence[Sequence[str]]) -> str:
-        """A part of arguments where it stands in a call: by its name, or as the one way."""
-        return self._way(ways[0]) if len(ways) == 1 else self.name(name)
+    def _written(self, way: Sequence[_Symbol]) -> str:
+        """A way; texts beside each other are one."""
+        found = []
+        for is_literal, symbols in groupby(way, lambda symbol: symbol.is_literal):
+            texts = [symbol.text for symbol in symbols]
+            found.append(self.literal("".join(texts)) if is_literal else " ".join(texts))
+        return " ".join(found)
 
-    def _shape(self, shape: Shape, parts: dict[str, str]) -> str:
-        given = [*map(self.name, shape.inputs), *(parts[name] for name in shape.parts)]
-        if not given:
-            return self.literal(f"{shape.function.name}()")
-        comma = f" {self.literal(', ')} "
-        begin, end = self.literal(f"{shape.function.name}("), self.literal(")")
-        return f"{begin} {comma.join(given)} {end}"
+    def _refer(self, name: str) -> _Way:
+        return (_Symbol(self.name(name), False),)
 
-    def _way(self, way: Sequence[str]) -> str:
-        return f" {self.literal(', ')} ".join(map(self.name, way))
+    def _ways(self, member: Shape | str, rules: Rules, inlined: set[str]) -> Iterator[_Way]:
+        """The ways to write a member of a set."""
+        if isinstance(member, str):
+            yield self._refer(member)
+            return
+        begin, end = _Symbol(f"{member.function.name}("), _Symbol(")")
+        given: list[list[_Way]] = []
+        for name in member.inputs:
+            of_set = rules.sets[name] if name in inlined else ()
+            ways = [way for one in of_set for way in self._ways(one, rules, inlined)]
+            given.append(ways or [self._refer(name)])
+        for name in member.parts:
+            several = rules.parts[name]
+            # A part with one way to write it stands where it is called.
+            alone = _joined(map(self._refer, several[0])) if len(several) == 1 else None
+            given.append([alone or self._refer(name)])
+        for pieces in product(*given):
+            yield (begin, *_joined(pieces), end)
 
-    def _terminal(self, terminal: Terminal) -> list[str]:
+    def _terminal(self, terminal: Terminal) -> str:
         """The alternatives of a terminal, between quotes."""
         if isinstance(terminal, Several):
-            return [self.name(name) for name in terminal.names]
+            return " | ".join(map(self.name, terminal.names))
         quote = self.literal('"')
         if isinstance(terminal, Listed):
-            listed = " | ".join(self.literal(_escaped(text)) for text in terminal.texts)
-            return [f"{quote} ({listed}) {quote}"]
+            return f"{quote} ({self.listed([*map(_escaped, terminal.texts)])}) {quote}"
         if terminal == TEXT:
-            return [f"{quote} {self.free(0)} {quote}"]
+            return f"{quote} {self.free(0)} {quote}"
         ways = []
         if "quantity" in terminal.types:
             ways.append(f"{self._inner('quantity')}{self._unit(terminal.units)}")
         if "time" in terminal.types:
             ways.append(self._inner("time"))
         inner = ways[0] if len(ways) == 1 else f"({' | '.join(ways)})"
-        return [f"{quote} {inner} {quote}"]
+        return f"{quote} {inner} {quote}"
 
     def _inner(self, type: str) -> str:
         return self.name(f"{type}_inner".upper())
@@ -142,11 +171,55 @@ class _Notation:
         """What stands behind a number."""
         if units is None:
             return f" ({self.literal(' ')} {self.free(1)})?"
-        listed = [self.literal(f" {_escaped(unit)}") for unit in units if unit != NO_UNIT]
-        if not listed:
+        spelt = [f" {_escaped(unit)}" for unit in units if unit != NO_UNIT]
+        if not spelt:
             return ""
-        one = listed[0] if len(listed) == 1 else f"({' | '.join(listed)})"
-        return f" {one}{'?' if NO_UNIT in units else ''}"
+        if NO_UNIT in units:
+            return f" ({self.listed(spelt)})?"
+        return f" {self.listed(spelt)}" if len(spelt) == 1 else f" ({self.listed(spelt)})"
+
+
+def _inlined(rules: Rules) -> Iterator[str]:
+    """The sets that one call alone takes, of several of a function that begin alike."""
+    counts = Counter(
+        name
+        for members in rules.sets.values()
+        for one in members
+        for name in ([one] if isinstance(one, str) else one.inputs)
+    )
+    for members in rules.sets.values():
+        shapes = [one for one in members if isinstance(one, Shape)]
+        functions = Counter(shape.function for shape in shapes)
+        for shape in shapes:
+            if functions[shape.function] > 1:
+                yield from (name for name in shape.inputs if counts[name] == 1)
+
+
+def _joined(pieces: Iterable[_Way]) -> _Way:
+    """The pieces with commas between them."""
+    return tuple(symbol for piece in pieces for symbol in (_COMMA, *piece))[1:]
+
+
+_Any = TypeVar("_Any", str, _Way)
+
+
+def factored(ways: Sequence[_Any], write: Callable[[_Any], str]) -> str:
+    """Any one of the ways, those that begin alike together."""
+    groups: dict[_Any, list[_Any]] = {}
+    for way in ways:
+        groups.setdefault(way[:1], []).append(way)
+    found = []
+    for same in groups.values():
+        if len(same) == 1:
+            found.append(write(same[0]))
+            continue
+        # What the first and the last of them share, all between them have.
+        low, high = min(same), max(same)
+        shared = next((at for at, one in enumerate(low) if one != high[at]), len(low))
+        inner = factored([way[shared:] for way in same if len(way) > shared], write)
+        ends = "?" if len(low) == shared else ""
+        found.append(f"{write(low[:shared])} ({inner}){ends}")
+    return " | ".join(found)
 
 
 _INNER: dict[str, Callable[[], Pattern]] = {"quantity": number, "time": time}
@@ -163,13 +236,16 @@ class _Lark(_Notation):
     start, arrow = START, ": "
 
     def literal(self, text: str) -> str:
-        return json.dumps(text, ensure_ascii=False)
+        return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
     def name(self, name: str) -> str:
         return name
 
     def pattern(self, pattern: Pattern) -> str:
-        return f"/{pattern.regex()}/"
+        return "/" + pattern.regex().replace("/", "\\/") + "/"
+
+    def listed(self, texts: Sequence[str]) -> str:
+        return " | ".join(map(self.literal, texts))
 
     def free(self, least: int) -> str:
         character = r'([^"\\\x00-\x1f]|\\(["\\bfnrt]|u00[01][0-9a-f]))'
@@ -190,6 +266,9 @@ class _Gbnf(_Notation):
     def pattern(self, pattern: Pattern) -> str:
         return pattern.gbnf()
 
+    def listed(self, texts: Sequence[str]) -> str:
+        return factored(texts, self.literal)
+
     def free(self, least: int) -> str:
         character = r'([^"\\\x00-\x1F] | "\\" (["\\bfnrt] | "u00" [01] [0-9a-f]))'
         return f"{character}{{{least},{MOST_TEXT}}}"
@@ -202,14 +281,14 @@ def _schema(rules: Rules) -> dict[str, Any]:
     """The schema of an object whose field ``program`` is the call; all objects are closed."""
     definitions: dict[str, Any] = {}
     for name, members in rules.sets.items():
-        definitions[name] = _any(
+        definitions[_defined(name)] = _any(
             [
                 _referred(one) if isinstance(one, str) else _call(one, rules.parts, definitions)
                 for one in members
             ]
         )
     for name, terminal in rules.terminals.items():
-        definitions[name] = _text(terminal)
+        definitions[_defined(name)] = _text(terminal)
     return {**_object({"program": _referred(START)}), "$defs": definitions}
 
 
@@ -222,8 +301,18 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _referred(name: str) -> dict[str, str]:
-    return {"$ref": f"#/$defs/{name}"}
+def _defined(*names: str) -> str:
+    """The name of a definition; of a terminal it is written in capitals.
+
+    Readers that make a rule of each definition have rules of their own ("string", "time"), and take
+    only names of letters, digits and hyphens for the same rule again.
+    """
+    marked = (f"a-{name}" if name.isupper() else name for name in names)
+    return "-".join(marked).lower().replace("_", "-")
+
+
+def _referred(*names: str) -> dict[str, str]:
+    return {"$ref": f"#/$defs/{_defined(*names)}"}
 
 
 def _any(ways: list[dict[str, Any]]) -> dict[str, Any]:
@@ -236,20 +325,19 @@ def _call(
     """A call; the definitions of its lists of inputs and of arguments are added."""
     fields: dict[str, Any] = {"function": {"const": shape.function.name}}
     if shape.inputs:
-        name = ".".join(shape.inputs)
-        definitions.setdefault(name, _listed(shape.inputs))
-        fields["inputs"] = _referred(name)
+        definitions.setdefault(_defined("from", *shape.inputs), _listed(shape.inputs))
+        fields["inputs"] = _referred("from", *shape.inputs)
     if shape.parts:
-        name = ".".join([shape.function.name, *shape.parts])
-        if name not in definitions:
+        names = (shape.function.name, *shape.parts)
+        if _defined(*names) not in definitions:
             keys = [key for key, _ in shape.function.arguments]
-            definitions[name] = _any(
+            definitions[_defined(*names)] = _any(
                 [
                     _object(dict(zip(keys, map(_referred, chain(*ways)), strict=True)))
                     for ways in product(*(parts[part] for part in shape.parts))
                 ]
             )
-        fields["arguments"] = _referred(name)
+        fields["arguments"] = _referred(*names)
     return _object(fields)
 
 

@@ -44,7 +44,7 @@ class Fixed(Pattern):
     text: str
 
     def regex(self) -> str:
-        return "".join("\\" + sign if sign in r"\.^$|?*+()[]{}/" else sign for sign in self.text)
+        return "".join(map(_plain, self.text))
 
     def gbnf(self) -> str:
         return quoted(self.text)
@@ -112,6 +112,16 @@ class Times(Pattern):
     def _one(self, written: str) -> str:
         single = isinstance(self.part, OneOf) or len(getattr(self.part, "text", "")) == 1
         return written if single else f"({written})"
+
+
+def _plain(sign: str) -> str:
+    """A character of a text in a regular expression: between brackets where it would mean more.
+
+    Not every reader of schemas knows the other way to write it, with a backslash.
+    """
+    if sign in r"\^[]":
+        return f"\\{sign}"
+    return f"[{sign}]" if sign in ".$|?*+(){}" else sign
 
 
 def _grouped(part: Pattern, written: str) -> str:

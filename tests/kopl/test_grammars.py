@@ -1,17 +1,123 @@
-"""Grammars for decoding: what they accept is what types and names what there is."""
+"""Grammars for decoding: what they accept is what types and names what there is.
+
+KOPL_GRAMMAR=10000 makes so many programs and mutations for each form and reader, instead of a few
+hundred; llama-cpp-python, where it is installed, reads the grammars as llama.cpp does.
+"""
 
 from __future__ import annotations
 
+import os
+import random
 import re
 from datetime import date, timedelta
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kb import KnowledgeBase
+from kb import KnowledgeBase, from_kqapro, load
+from kb.schema import Schema
 from kb.values import ValueReadError, read_quantity, read_time
-from kopl.grammars import FORMS, grammar
+from kopl.executor import Executor
+from kopl.functions import FUNCTIONS
+from kopl.grammars import FORMS, Form, grammar
 from kopl.patterns import number, time
+from kopl.program import Call, post_order
+from kopl.text import read
+from kopl.traits import names_in
 from kopl_base.errors import KoplError
+from tests.kopl.grammar_readers import Guidance, Llama, LlamaVocabulary, Reader
+from tests.kopl.grammar_support import Language, Maker, spelt
+from tests.parsers.constrain_support import generated
+
+pytest.importorskip("llguidance", reason="llguidance is not installed (extra 'test')")
+
+# How many programs, and as many mutations, for each form and reader.
+COUNT = int(os.environ.get("KOPL_GRAMMAR", "0"))
+DEPTH = 5
+READERS = [*((form, "llguidance") for form in FORMS), ("gbnf", "llama"), ("json-schema", "llama")]
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """llama.cpp with a vocabulary, or None where it is not installed."""
+    try:
+        return LlamaVocabulary(tmp_path_factory.mktemp("llama"))
+    except ImportError:
+        return None
+
+
+def reader_of(kind: str, written: str, form: Form, llama: LlamaVocabulary | None) -> Reader:
+    """What reads a grammar; skips the test where it is not installed, or cannot read it."""
+    if kind == "llguidance":
+        return Guidance(written, form)
+    if llama is None:
+        pytest.skip("llama-cpp-python is not installed: it is compiled for minutes")
+    if form == "json-schema" and "\\\\" in written:
+        pytest.skip("llama-cpp-python does not escape backslashes of words in schemas")
+    return Llama(written, form, llama)
+
+
+def _number(number: float, unit: str) -> dict[str, Any]:
+    return {"type": "quantity", "value": number, "unit": unit}
+
+
+@pytest.fixture(scope="module")
+def awkward() -> KnowledgeBase:
+    """Names, keys and units with every mark of grammars; keys of several types and units."""
+    marks = [
+        'say "x"',
+        "a\\b",
+        "back\\",
+        "x | y",
+        "[a-z]*",
+        "(1)",
+        "日本",
+        "😀",
+        "Ann",
+        "Anna",
+        "An",
+    ]
+    marks += [
+        "a/b",
+        "\x07bell",
+        "\x7f",
+        "{2,3}",
+        "^x$",
+        "<arg>",
+        "%llguidance {}",
+        "// no",
+        "'",
+        ".",
+    ]
+    keys: dict[str, list[dict[str, Any]]] = {
+        'of "two"': [{"type": "string", "value": "x"}, {"type": "year", "value": 5}],
+        "of | numbers": [_number(1, "km^2"), _number(2, "m/s"), _number(3, "1"), _number(4, '"')],
+        "of numbers\\": [_number(1, "1"), {"type": "date", "value": "2000-02-29"}],
+        "of numbers": [_number(1, "a.b"), _number(1, "a.b c"), _number(1, "[x]")],
+        "of time": [{"type": "year", "value": 5}],
+        "of none at all": [],
+    }
+    qualifiers = {f"q {key}": values for key, values in keys.items() if values}
+    attributes = [
+        {"key": key, "value": value, "qualifiers": qualifiers}
+        for key, values in keys.items()
+        for value in values
+    ]
+    relations = [
+        {"relation": name, "direction": "forward", "object": "e0", "qualifiers": qualifiers}
+        for name in ('knows "well"', "a|b", "is\\")
+    ]
+    entities = {
+        f"e{number}": {
+            "name": name, "instanceOf": ["c0"], "attributes": attributes, "relations": relations
+        }
+        for number, name in enumerate(marks)
+    }  # fmt: skip
+    return from_kqapro(
+        {"concepts": {"c0": {"name": 'con"cept', "subclassOf": []}}, "entities": entities}
+    )
 
 
 def _reads(read: object, text: str) -> bool:
@@ -68,3 +174,114 @@ def test_what_cannot_be_a_grammar(tiny: KnowledgeBase, form: str) -> None:
         grammar(tiny, form, depth=0)
     with pytest.raises(KoplError, match="no grammar 'ebnf'; the forms are lark, gbnf, json-schema"):
         grammar(tiny, "ebnf")
+
+
+# --- a program is refused exactly when it does not type, names what is not there, or is too deep --
+
+
+@cache
+def _generated(count: int, folder: Path) -> tuple[Call, ...]:
+    return tuple(generated("world", count, folder))
+
+
+def _agrees(reader: Reader, form: str, language: Language, program: Call) -> bool:
+    """Whether the grammar has the program; fails where it should not, or should."""
+    holds = language.holds(program)
+    assert reader.accepts(spelt(program, form)) == holds, (spelt(program, form), holds)
+    return holds
+
+
+@pytest.mark.parametrize("names", ["all", "some", "none"])
+@pytest.mark.parametrize(("form", "kind"), READERS)
+@pytest.mark.parametrize("base", ["tiny", "awkward"])
+def test_random_programs_and_mutations(
+    request: pytest.FixtureRequest, llama: Any, base: str, form: Form, kind: str, names: str
+) -> None:
+    kb: KnowledgeBase = request.getfixturevalue(base)
+    listed = {"all": Schema.of(kb).nodes, "some": Schema.of(kb).nodes[::3], "none": []}[names]
+    written = grammar(kb, form, None if names == "all" else listed, DEPTH)
+    reader = reader_of(kind, written, form, llama)
+    language = Language(kb, listed, DEPTH)
+    maker = Maker(language, random.Random(f"{base} {names}"))
+    count = COUNT // 3 or 60
+    programs = [maker.program() for _ in range(count)]
+    assert all(_agrees(reader, form, language, program) for program in programs)
+    told = [
+        _agrees(reader, form, language, maker.mutated(maker.rng.choice(programs), programs))
+        for _ in range(count)
+    ]
+    # Some mutations are other programs.
+    assert count / 20 < sum(told) < count / 2
+
+
+@pytest.mark.parametrize(("form", "kind"), READERS)
+def test_generated_programs_and_mutations_of_them(
+    tmp_path_factory: pytest.TempPathFactory, llama: Any, form: Form, kind: str
+) -> None:
+    kb = load("world")
+    count = COUNT or 100
+    programs = _generated(count, tmp_path_factory.getbasetemp())
+    told: list[bool] = []
+    depth = max(program.depth for program in programs)
+    for begin in range(0, count, 500):
+        some = programs[begin : begin + 500]
+        names = sorted({name for program in some for name in names_in(program)})
+        reader = reader_of(kind, grammar(kb, form, names, depth), form, llama)
+        language = Language(kb, names, depth)
+        maker = Maker(language, random.Random(begin))
+        assert all(_agrees(reader, form, language, program) for program in some)
+        told += [
+            _agrees(reader, form, language, maker.mutated(program, [*some])) for program in some
+        ]
+    assert count / 20 < sum(told) < count / 2
+
+
+# --- what is written at random under a grammar parses, types and runs -----------------------------
+
+
+@pytest.mark.parametrize(("form", "kind"), READERS)
+@pytest.mark.parametrize("base", ["tiny", "awkward"])
+def test_samples_parse_type_and_run(
+    request: pytest.FixtureRequest, llama: Any, base: str, form: Form, kind: str
+) -> None:
+    kb: KnowledgeBase = request.getfixturevalue(base)
+    reader = reader_of(kind, grammar(kb, form, depth=3), form, llama)
+    language, executor = Language(kb, Schema.of(kb).nodes, 3), Executor(kb)
+    rng, functions, finished = random.Random(base), set(), 0
+    count = COUNT // 10 or 40
+    for _ in range(count):
+        text = reader.sample(rng)
+        if text is not None:
+            program = read(text)
+            assert language.holds(program), text
+            executor.run(program)
+            finished += 1
+            functions |= {call.function for call in post_order(program)}
+    assert finished > 0.8 * count
+    if COUNT:
+        assert functions == {*FUNCTIONS.values()}
+
+
+@pytest.mark.parametrize(("form", "kind"), READERS)
+def test_without_a_knowledge_base_any_text_is_a_name(llama: Any, form: Form, kind: str) -> None:
+    reader = reader_of(kind, grammar(None, form, depth=3), form, llama)
+    for text in (
+        'Count(FilterNum(Find("x \\"y\\""), "size", "5.5 km^2 \\\\", "="))',
+        'QueryAttrQualifier(Find(""), "k", "1998", "q")',
+        'VerifyDate(QueryAttr(Find("é"), "日"), "2000-02-29", "<")',
+    ):
+        assert reader.accepts(spelt(read(text), form)), text
+    for text in (
+        'Count(FilterNum(Find("x"), "size", "five km", "="))',
+        'VerifyDate(QueryAttr(Find("é"), "k"), "2001-02-29", "<")',
+        'QFilterStr(Find("x"), "k", "v")',
+        "Count(And(Or(FindAll(), FindAll()), FindAll()))",
+    ):
+        assert not reader.accepts(spelt(read(text), form)), text
+
+
+def test_the_same_grammar_whatever_the_order_of_names(tiny: KnowledgeBase) -> None:
+    names = Schema.of(tiny).nodes
+    for form in FORMS:
+        written = grammar(tiny, form, names)
+        assert written == grammar(tiny, form, reversed([*names, *names])) == grammar(tiny, form)
