@@ -54,6 +54,16 @@ class Qualifiers:
             zip(self._keys[low:high].tolist(), self._values[low:high].tolist(), strict=True)
         )
 
+    def pairs_of(self, sets: Ids) -> tuple[Ids, Ids]:
+        """All (key, value) pairs of sets, as two columns; of a set that comes twice, twice."""
+        at = expand(self._starts[sets], self._starts[sets + 1])
+        return self._keys[at], self._values[at]
+
+    def having(self, key: int) -> Ids:
+        """The sets that have a value of the key."""
+        at = np.flatnonzero(self._keys == key)
+        return unique((np.searchsorted(self._starts, at, side="right") - 1).astype(np.int32))
+
     def values(self, sets: Ids, key: int) -> Ids:
         """The values of a key in any of the sets, sorted, each once."""
         at = expand(self._starts[sets], self._starts[sets + 1])

@@ -60,6 +60,7 @@ COMMANDS = {
         "kopl_cli.learn",
         ("generation", "parsers"),
     ),
+    "mcp": Command("serve tools for agents by the Model Context Protocol", "kopl_cli.mcp"),
     "cqa": Command("logical queries over incomplete graphs", "kopl_cli.cqa", ("cqa",)),
 }
 

@@ -7,16 +7,15 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from kopl_base.errors import KoplError, counted, near_names
+from kopl_base.errors import KoplError, counted
 from kopl_base.tables import print_table
 from kopl_cli import kb_import
 from kopl_cli.common import add_kb, open_kb, positive, show_warnings
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
-    from kb.store import NameKind
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -164,25 +163,18 @@ def _check(arguments: argparse.Namespace) -> int:
 
 
 def _search(arguments: argparse.Namespace) -> int:
+    from kb.lookup import NODE_KINDS, SCHEMA_KINDS, above, search
+
     kb = open_kb(arguments)
     rows: list[tuple[str, str, str]] = []
-    node_kinds: tuple[Literal["entity", "concept"], ...] = ("entity", "concept")
-    for kind in node_kinds:
-        seen: set[int] = set()  # by a nearer name or alias
-        for text in near_names(arguments.text, kb.called(kind), arguments.n):
-            for node in [*kb.named(text).tolist(), *kb.known_as(text).tolist()]:
-                if kb.is_entity(node) != (kind == "entity") or node in seen:
-                    continue
-                seen.add(node)
-                above = kb.concepts_of(node) if kb.is_entity(node) else kb.parents(node)
-                where = ", ".join(kb.name_of(c) for c in above)
-                name, id = kb.name_of(node), kb.id_of(node)
-                found = f"{id} ({where})" if where else id
-                rows.append((kind, name, found if name == text else f"{found}, also {text}"))
-    schema_kinds: tuple[NameKind, ...] = ("relation", "key", "qualifier key")
-    for item in schema_kinds:
-        names = near_names(arguments.text, kb.names_of_kind(item), arguments.n)
-        rows += [(item, name, "") for name in names]
+    for match in search(kb, arguments.text, (*NODE_KINDS, *SCHEMA_KINDS), arguments.n):
+        if match.node is None:
+            rows.append((match.kind, match.name, ""))
+            continue
+        where, id = ", ".join(above(kb, match.node)), kb.id_of(match.node)
+        found = f"{id} ({where})" if where else id
+        also = "" if match.name == match.called else f", also {match.called}"
+        rows.append((match.kind, match.name, found + also))
     print_table(("kind", "name", "id"), rows)
     if not rows:
         print(f"kopl: nothing is named like {arguments.text!r}", file=sys.stderr)

@@ -1,0 +1,652 @@
+"""What agents can do with a knowledge base: each tool a method that gives a model of its result.
+
+Nothing here knows the protocol. Bad input raises KoplError, which `told` puts into words together
+with what to try. Knowledge bases, executors and what is kept here may be shared between threads.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+
+from pydantic import BaseModel, Field
+
+from kb import KnowledgeBase
+from kb.arrays import Ids
+from kb.lookup import NODE_KINDS, SCHEMA_KINDS, Facet, Match, above, facets, fact_count, search
+from kb.store import NameKind, suggest
+from kopl.denotation import Located
+from kopl.errors import LimitError, ParseError, TypingError
+from kopl.executor import Executor, Limits, Result, TraceStep
+from kopl.hints import hints_for
+from kopl.program import Call, linked
+from kopl.text import read
+from kopl.typecheck import check
+from kopl.types import Type
+from kopl_base.errors import KoplError, near_names
+from kopl_cli.mcp import results as r
+
+if TYPE_CHECKING:
+    from kopl.sparql.evaluate import SparqlExecutor
+
+# What lists may take of an answer by default, in bytes of JSON; with the rest of it less than 2 KB.
+ROOM = 1600
+# The longest text of a program, a query or a question that is read.
+LONGEST_TEXT = 20_000
+# Of each kind so many near names are looked at.
+NEAR = 50
+# A list is never longer.
+MOST = 1000
+# How many things that exist are named where a call finds nothing.
+NAMED = 8
+
+Model = TypeVar("Model", bound=r.Capped)
+Program = Annotated[
+    str,
+    Field(
+        description="a KoPL program in any spelling, such as"
+        ' QueryName(Relate(Find("Norway"), "capital", "forward"))',
+        max_length=LONGEST_TEXT,
+    ),
+]
+Limit = Annotated[
+    int | None,
+    Field(description="how many to show; without it as many as fit 2 KB", ge=1, le=MOST),
+]
+
+
+@dataclass(frozen=True)
+class ToolLimits:
+    """What one call of a tool may use: seconds, ids held by a step of a program, rows."""
+
+    seconds: float = 10
+    ids: int = 5_000_000
+    rows: int = MOST
+
+
+class WrongArgumentError(KoplError):
+    """An argument that names what does not exist; ``to_try`` says what may be meant."""
+
+    kind = "argument"
+
+    def __init__(self, message: str, to_try: str = "") -> None:
+        self.to_try = to_try
+        super().__init__(message)
+
+
+class Tools:
+    """The tools over one knowledge base, with a trained run also `ask`."""
+
+    def __init__(
+        self, kb: KnowledgeBase, *, limits: ToolLimits | None = None, parser: Any = None
+    ) -> None:
+        self.kb, self.limits, self.parser = kb, limits or ToolLimits(), parser
+        self.executor = Executor(
+            kb, limits=Limits(seconds=self.limits.seconds, ids=self.limits.ids)
+        )
+        self._lock = threading.Lock()
+        self._names: dict[NameKind, list[str]] = {}
+        self._sparql: SparqlExecutor | None = None
+
+    # --- names ------------------------------------------------------------------------------------
+
+    def search(
+        self,
+        text: Annotated[
+            str, Field(description="a name or a part of it; empty: all of them", max_length=500)
+        ],
+        kind: Annotated[r.SearchKind, Field(description="what to look for")] = "any",
+        concept: Annotated[
+            str | None, Field(description="only entities that are instances of it")
+        ] = None,
+        limit: Limit = None,
+    ) -> r.FoundNames:
+        """Finds how things are called here: entities, concepts, relations, keys, units.
+
+        Programs must use names exactly as this gives them. Start with it.
+        """
+        kinds: tuple[NameKind, ...] = (*NODE_KINDS, *SCHEMA_KINDS, "unit")
+        if kind != "any":
+            kinds = (kind,)
+        within = None
+        if concept is not None:
+            kinds, within = ("entity",), self._instances(concept)
+        found = self._near(text, kinds, within) if text.strip() else self._all(kinds, within)
+        rows = [self._match(match) for match in islice(found, limit or 100)]
+        count = len(found)
+        return _capped(r.FoundNames(count=count, matches=[]), "matches", rows, limit, count)
+
+    def _near(self, text: str, kinds: Sequence[NameKind], within: Ids | None) -> list[Match]:
+        names = self._called if within is None else lambda _: self._called_of(within)
+        by_kind = [[*search(self.kb, text, (one,), NEAR, names)] for one in kinds]
+        if within is not None:
+            inside = set(within.tolist())
+            by_kind = [[match for match in part if match.node in inside] for part in by_kind]
+        plain = text.casefold()
+        exact = [m for part in by_kind for m in part if m.called.casefold() == plain]
+        exact.sort(key=lambda match: (match.name != text, match.name.casefold() != plain))
+        # The nearest of each kind, then the second nearest of each.
+        depth = max(map(len, by_kind), default=0)
+        mixed = [part[at] for at in range(depth) for part in by_kind if at < len(part)]
+        return list(dict.fromkeys([*exact, *mixed]))
+
+    def _all(self, kinds: Sequence[NameKind], within: Ids | None) -> list[Match]:
+        kb, found = self.kb, []
+        for kind in kinds:
+            if kind == "entity" or kind == "concept":
+                start, stop = (0, kb.entity_count) if kind == "entity" else (kb.entity_count, None)
+                nodes = range(start, kb.node_count if stop is None else stop)
+                chosen = nodes if within is None else within.tolist()
+                found += [Match(kind, kb.name_of(n), kb.name_of(n), n) for n in chosen]
+            else:
+                found += [Match(kind, name, name) for name in self._called(kind)]
+        return found
+
+    def _called(self, kind: NameKind) -> list[str]:
+        if kind not in self._names:
+            known = self.kb.called(kind) if kind in NODE_KINDS else self.kb.names_of_kind(kind)
+            self._names[kind] = known
+        return self._names[kind]
+
+    def _called_of(self, nodes: Ids) -> list[str]:
+        kb = self.kb
+        aliases = (alias for node in nodes.tolist() for alias in kb.aliases_of(node))
+        return list(dict.fromkeys([*kb.names(nodes), *aliases]))
+
+    def _match(self, match: Match) -> r.FoundName:
+        kb, node = self.kb, match.node
+        found = r.FoundName(kind=match.kind, name=match.name)
+        if match.called != match.name:
+            found.also = match.called
+        if match.kind == "concept":
+            found.things = len(kb.instances_of(match.name))
+        elif match.kind != "unit":
+            found.facts = fact_count(kb, match)
+        if node is not None:
+            found.id, found.concepts = kb.id_of(node), above(kb, node)[:5]
+        return found
+
+    def _instances(self, concept: str) -> Ids:
+        if all(map(self.kb.is_entity, self.kb.named(concept).tolist())):
+            near = suggest(self.kb, concept, ("concept",))
+            raise WrongArgumentError(
+                f"there is no concept {concept!r}",
+                f"concept={near[0]!r}" if near else 'search(text="", kind="concept") lists them',
+            )
+        return self.kb.instances_of(concept)
+
+    # --- what things have -------------------------------------------------------------------------
+
+    def schema(
+        self,
+        concept: Annotated[str | None, Field(description="of the things of this concept")] = None,
+        program: Annotated[
+            str | None,
+            Field(
+                description="of what this program finds, which is a set", max_length=LONGEST_TEXT
+            ),
+        ] = None,
+        text: Annotated[
+            str, Field(description="only what is called nearly so; words too", max_length=500)
+        ] = "",
+        limit: Limit = None,
+    ) -> r.SchemaPart:
+        """Tells which relations (with direction), keys and qualifiers some things have.
+
+        With counts, types, units and an example each; of all things without concept and program.
+        """
+        if concept is not None and program is not None:
+            raise WrongArgumentError(
+                "both a concept and a program are given", "give one of them, or none"
+            )
+        if program is not None:
+            call = self._read(program)
+            nodes, of = self._located(call), str(call)
+        elif concept is not None:
+            nodes, of = self._instances(concept), f"things of the concept {concept}"
+        else:
+            nodes, of = self.kb.entities, "all things"
+        found = facets(self.kb, nodes)
+        if text.strip():
+            found = _called_nearly(text, found)
+            of = f"{of[:150]}, called nearly {text[:50]!r}"
+        rows = [_row(facet) for facet in found]
+        empty = r.SchemaPart(count=len(found), of=of[:200], things=len(nodes), rows=[])
+        if text.strip() and not found:
+            empty.more = "nothing is called so; leave text out to see all"
+        return _capped(empty, "rows", rows, limit, len(found))
+
+    def _located(self, call: Call) -> Ids:
+        [*_, last] = check(call)
+        if last.function.output not in (Type.ENTITIES, Type.FACTS):
+            raise WrongArgumentError(
+                f"the program gives {last.function.output.value}, not a set of things",
+                "leave its last call out",
+            )
+        self.executor.run(call)  # within the limits
+        outcome = self.executor.outcome(call, {})
+        assert isinstance(outcome, Located)
+        return outcome.ids
+
+    # --- programs ---------------------------------------------------------------------------------
+
+    def run_program(
+        self,
+        program: Program,
+        trace: Annotated[bool, Field(description="also what every call gave")] = False,
+        limit: Limit = None,
+    ) -> r.Ran:
+        """Runs a KoPL program and gives its answer, or all strings that it denotes.
+
+        Where nothing is found it says which call found nothing and what there is instead.
+        """
+        result = self.executor.run(self._read(program), trace=5)
+        state, count = result.state, len(result.denotation)
+        ran = r.Ran(state=state, answer=result.answer, count=count, denotation=[])
+        ran.hints = result.hints[:5] or None
+        if trace:
+            ran.trace = _fitting([_traced(step) for step in result.trace or ()], ROOM)
+        if not count or result.denotation == ["0"]:
+            ran.to_try = self._instead(result)
+        if limit is None:
+            ran.answer = _short(ran.answer)
+        return _capped(ran, "denotation", result.denotation, limit, count)
+
+    def check_program(self, program: Program) -> r.Checked:
+        """Tells whether a KoPL program types and its names exist, without running it."""
+        try:
+            call = self._read(program)
+            steps = check(call)
+        except KoplError as error:
+            return r.Checked(well_typed=False, error=told(error))
+        calls = [
+            r.CheckedCall(call=number, text=_spelt(one, inputs), gives=one.function.output.value)
+            for number, (one, inputs) in enumerate(linked(steps[-1].call))
+        ]
+        return r.Checked(
+            well_typed=True, calls=_fitting(calls, ROOM), hints=hints_for(self.kb, call) or None
+        )
+
+    def evidence(self, program: Program, limit: Limit = None) -> r.RestsOn:
+        """Gives the facts, with their qualifiers, that the answer of a KoPL program rests on.
+
+        They alone give the answer. Cite them.
+        """
+        result = self.executor.run(self._read(program), evidence=True)
+        found = result.evidence
+        assert found is not None
+        shown = islice(found.facts(), limit or 50)
+        rows = [r.RestingOn(**_filled(fact.to_json())) for fact in shown]
+        denotation = _fitting(_cut(result.denotation), ROOM // 4)
+        empty = r.RestsOn(
+            count=len(found),
+            state=result.state,
+            denotation=denotation,
+            minimal=found.is_minimal,
+            facts=[],
+        )
+        return _capped(empty, "facts", rows, limit, len(found))
+
+    def translate(
+        self,
+        program: Annotated[
+            str, Field(description="a KoPL program, or a SPARQL query", max_length=LONGEST_TEXT)
+        ],
+        to: Annotated[r.Form, Field(description="the form to write")],
+        source: Annotated[r.Source, Field(description="what is given")] = "kopl",
+    ) -> r.Translated:
+        """Writes a KoPL program in another spelling, as SPARQL or a chart; SPARQL as a program."""
+        from kopl_cli.translate import SPELLINGS
+
+        if source == "sparql":
+            from kopl.sparql.to_kopl import from_sparql
+
+            call = from_sparql(program, kb=self.kb)
+        else:
+            call = self._read(program)
+        check(call)
+        if to in SPELLINGS:
+            return r.Translated(form=to, text=SPELLINGS[to](call))
+        if to == "sparql":
+            from kopl.sparql.ast import write
+            from kopl.sparql.from_kopl import translate
+
+            query, differences = translate(call, kb=self.kb)
+            return r.Translated(form=to, text=write(query), differences=[*differences] or None)
+        from kopl.diagram import dot, mermaid
+
+        return r.Translated(form=to, text={"mermaid": mermaid, "dot": dot}[to](call, None))
+
+    def _read(self, program: str) -> Call:
+        if len(program) > LONGEST_TEXT:
+            raise LimitError(f"a program may have {LONGEST_TEXT} characters")
+        return read(program, max_depth=self.executor.limits.depth)
+
+    def _instead(self, result: Result) -> str | None:
+        """What there is where the first call without a value looked for something."""
+        trace = result.trace or []
+        step = next((step for step in trace if not step.count), None)
+        if step is None:
+            return None
+        call = [call for call, _ in linked(result.program)][step.number]
+        shown = f"call {step.number}, {step.text}, is the first that finds nothing"
+        if not call.inputs:
+            return f"{shown}; search(text={_short(call.arguments[0])!r}) gives near names"
+        if call.function.name == "And":
+            return f"{shown}: the two sets have nothing in common"
+        had = self.executor.outcome(call.inputs[0], {})
+        if not isinstance(had, Located):
+            return shown
+        there = facets(self.kb, had.ids)
+        wanted: dict[str, str] = dict(
+            zip([name for name, _ in call.function.arguments], call.arguments, strict=True)
+        )
+        if "relation" in wanted:
+            near = self._rank(wanted["relation"], [f for f in there if f.kind == "relation"])
+            told = [f"{f.name} ({f.direction})" for f in near]
+        elif "concept" in wanted:
+            told = sorted({c for n in had.ids[:200].tolist() for c in above(self.kb, n)})[:NAMED]
+        elif "qkey" in wanted and had.table is not None:
+            table, texts = had.table, self.kb.keys
+            if table is self.kb.relational:
+                texts = self.kb.relations
+            of = {texts[number] for number in table.predicate[had.facts].tolist()}
+            on = [f for f in there if f.kind == "qualifier" and f.of in of]
+            told = [f"{f.name} of {f.of}" for f in self._rank(wanted["qkey"], on)]
+        else:
+            near = self._rank(wanted.get("key", ""), [f for f in there if f.kind == "key"])
+            told = [f"{f.name} ({', '.join(f.forms[:2])}: {f.example})" for f in near]
+        if not told:
+            return shown
+        return _short(f"{shown}; what its input has: {'; '.join(told)}", 600)
+
+    @staticmethod
+    def _rank(wanted: str, found: list[Facet]) -> list[Facet]:
+        """The likeliest of them: those called nearly so, then those of most things."""
+        near = near_names(wanted, sorted({f.name for f in found}), NAMED, cutoff=60)
+        first = [facet for name in near for facet in found if facet.name == name]
+        return list(dict.fromkeys([*first, *found]))[:NAMED]
+
+    # --- questions and queries --------------------------------------------------------------------
+
+    def ask(
+        self,
+        question: Annotated[str, Field(description="in English", min_length=1, max_length=2000)],
+        limit: Limit = None,
+    ) -> r.ParserAnswer:
+        """Lets the trained parser answer a question: its answer, program, and how sure it is."""
+        with self._lock:  # one network, on one device
+            [answer, *_] = self.parser.ask(question)
+        confidence = round(float(answer.confidence), 3)
+        program = None if answer.program is None else str(answer.program)
+        asked = r.ParserAnswer(
+            count=0,
+            answers=[],
+            program=program,
+            confidence=confidence,
+            calibrated=bool(answer.is_calibrated),
+        )
+        if answer.refused is not None:
+            asked.refused, asked.near = answer.refused.message, [*answer.refused.near] or None
+            return asked
+        if answer.error is not None:
+            asked.error = told(answer.error)
+            return asked
+        from parsers.linking import unsaid
+
+        if answer.program is not None:
+            asked.doubts = unsaid(answer.program, question, self.kb) or None
+        answers = [*answer.answers]
+        asked.count = len(answers)
+        asked.state = "unique" if len(answers) == 1 else "several" if answers else "empty"
+        return _capped(asked, "answers", answers, limit, len(answers))
+
+    def run_sparql(
+        self,
+        query: Annotated[
+            str,
+            Field(
+                description="SELECT or ASK, in KQA Pro's encoding; translate(to='sparql') shows it",
+                max_length=LONGEST_TEXT,
+            ),
+        ],
+        limit: Limit = None,
+    ) -> r.SparqlAnswer:
+        """Runs a SPARQL query on the knowledge base; it only reads, and is stopped after a time."""
+        answer = self._queries.rows(self._bounded(query))
+        if "boolean" in answer:
+            truth = bool(answer["boolean"])
+            return r.SparqlAnswer(count=1, columns=[], rows=[], truth=truth)
+        columns = [*answer["head"]["vars"]]
+        found = answer["results"]["bindings"]
+        rows = [
+            [_short(row.get(name, {}).get("value", ""), 500) or "" for name in columns]
+            for row in found[:MOST]
+        ]
+        count = len(found)
+        empty = r.SparqlAnswer(count=count, columns=columns, rows=[])
+        capped = _capped(empty, "rows", rows, limit, count)
+        if count > self.limits.rows:  # one more than it is asked for
+            capped.count = self.limits.rows
+            capped.more = "there are more rows than are fetched; use LIMIT and OFFSET"
+        return capped
+
+    def _bounded(self, query: str) -> Any:
+        """The query with a limit of rows, where it can be read here; engines read the rest."""
+        from kopl.sparql.ast import Select
+        from kopl.sparql.errors import QueryReadError, QueryTooDeepError
+        from kopl.sparql.reader import read as read_query
+
+        try:
+            tree = read_query(query, base=self._queries.engine.dialect.base)
+        except QueryTooDeepError:
+            raise
+        except QueryReadError:
+            return query
+        most = self.limits.rows
+        if isinstance(tree, Select) and (tree.limit is None or tree.limit > most):
+            return replace(tree, limit=most + 1)
+        return tree
+
+    @property
+    def _queries(self) -> SparqlExecutor:
+        """What runs queries; made when the first one comes, and once."""
+        with self._lock:
+            if self._sparql is None:
+                from kopl.sparql.engine import require
+                from kopl.sparql.engines import embedded
+                from kopl.sparql.evaluate import SparqlExecutor
+
+                require("oxigraph")
+                engine, seconds = embedded("oxigraph", self.kb), self.limits.seconds
+                self._sparql = SparqlExecutor(engine, kb=self.kb, timeout=seconds)
+            return self._sparql
+
+    # --- for resources ----------------------------------------------------------------------------
+
+    def about(self, id: str) -> dict[str, Any]:
+        """An entity or concept with its facts, at most `MOST` of them; raises KoplError."""
+        kb, node = self.kb, self.kb.node(id)
+        if node < 0:
+            near = suggest(kb, id, ("entity", "concept"))
+            raise WrongArgumentError(f"there is no id {id!r}", f"search finds ids; {near}")
+        facts: list[dict[str, Any]] = []
+        for fact in islice(kb.attributes(node) if kb.is_entity(node) else (), MOST):
+            facts.append({"key": fact.key, "value": str(fact.value), **_qualified(fact.qualifiers)})
+        for record in islice(kb.records(node, "both"), MOST - len(facts)):
+            other = {"name": kb.name_of(kb.node(record.other)), "id": record.other}
+            facts.append(
+                {"relation": record.relation, "direction": record.direction, **other}
+                | _qualified(record.qualifiers)
+            )
+        kind: NameKind = "entity" if kb.is_entity(node) else "concept"
+        name = kb.name_of(node)
+        return {
+            "id": id,
+            "name": name,
+            "kind": kind,
+            "also": [*kb.aliases_of(node)],
+            "concepts": above(kb, node),
+            "count": fact_count(kb, Match(kind, name, name, node)),
+            "facts": facts,
+        }
+
+    def whole_schema(self) -> dict[str, Any]:
+        """All relations, keys and qualifier keys with counts, and how much there is of all."""
+        kb = self.kb
+        rows = facets(kb, kb.entities)
+        return {
+            "entities": kb.entity_count,
+            "concepts": kb.concept_count,
+            "relational facts": len(kb.relational),
+            "literal facts": len(kb.literals),
+            "rows": [_row(facet).model_dump(exclude_none=True) for facet in rows],
+        }
+
+    def grammar(self, form: str) -> str:
+        """The grammar of all programs over the knowledge base that type; raises KoplError."""
+        from kopl.grammars import FORMS, grammar
+
+        if form not in FORMS:
+            raise WrongArgumentError(f"there is no grammar {form!r}; there are {', '.join(FORMS)}")
+        return grammar(self.kb, form)
+
+    def close(self) -> None:
+        """Stop what runs queries, if there is something."""
+        if self._sparql is not None:
+            self._sparql.close()
+
+
+# --- errors ---------------------------------------------------------------------------------------
+
+
+def told(error: KoplError) -> r.ErrorTold:
+    """What is wrong with an argument, and what to try."""
+    message = str(getattr(error, "message", None) or error)
+    to_try = getattr(error, "to_try", None) or _TO_TRY.get(error.kind)
+    if isinstance(error, ParseError | TypingError):
+        to_try = to_try and f"{to_try}; resource kopl://function/NAME explains a function"
+    return r.ErrorTold(
+        kind=error.kind,
+        message=_short(message, 800) or "",
+        call=getattr(error, "call", None),
+        to_try=to_try,
+    )
+
+
+_TO_TRY = {
+    "parse": "write nested calls with quoted texts, such as"
+    ' Count(Relate(Find("Norway"), "shares border with", "forward"))',
+    "type": "check_program shows what each call gives",
+    "limit": "narrow the program: filter by a concept or a name before the call that is too large",
+    "timed out": "make the query smaller, or add LIMIT",
+    "query not understood": "translate(program, to='sparql') shows the form of queries",
+    "engine missing": "run_program answers the same without another package",
+    "not in KoPL": "run_sparql answers queries that no program says",
+}
+
+
+# --- what fits ------------------------------------------------------------------------------------
+
+
+def _capped(result: Model, field: str, rows: Sequence[Any], limit: int | None, count: int) -> Model:
+    """The result with as many of the rows as are asked for, or as fit, with long texts cut."""
+    more = []
+    chosen = list(rows[:limit])
+    if limit is None:
+        short = [_cut(row) for row in rows]
+        chosen = _fitting(short, ROOM - len(_json(result)))
+        if chosen != list(rows[: len(chosen)]):
+            more.append("long texts are cut, not with a limit")
+    if len(chosen) < count:
+        most = f"at most {MOST}" if count > MOST else f"up to {count}"
+        more.append(f"{len(chosen)} of {count} shown; give limit ({most})")
+    setattr(result, field, chosen)
+    result.more = "; ".join(more) or result.more
+    return result
+
+
+def _cut(value: Any) -> Any:
+    """The value with the texts in it cut."""
+    if isinstance(value, str):
+        return _short(value)
+    if isinstance(value, BaseModel):
+        return type(value)(**{name: _cut(getattr(value, name)) for name in value.model_fields_set})
+    if isinstance(value, list):
+        return [_cut(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _cut(one) for name, one in value.items()}
+    return value
+
+
+def _fitting(rows: Sequence[Any], room: int) -> list[Any]:
+    """As many of the first rows as fit, one at least."""
+    kept: list[Any] = []
+    for row in rows:
+        room -= len(_json(row)) + 2
+        if room < 0 and kept:
+            break
+        kept.append(row)
+    return kept
+
+
+def _json(value: Any) -> bytes:
+    if isinstance(value, BaseModel):
+        return value.model_dump_json(exclude_none=True).encode()
+    return json.dumps(value, ensure_ascii=False).encode()
+
+
+def _short(text: str | None, most: int = 300) -> str | None:
+    return text if text is None or len(text) <= most else text[:most] + "…"
+
+
+def _filled(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value not in (None, {}, [])}
+
+
+def _qualified(qualifiers: dict[str, list[Any]]) -> dict[str, Any]:
+    shown = {key: [*map(str, values)] for key, values in qualifiers.items()}
+    return {"qualifiers": shown} if shown else {}
+
+
+def _called_nearly(text: str, found: list[Facet]) -> list[Facet]:
+    """Those whose names are near the text or one of its words, the nearest first."""
+    names = sorted({facet.name for facet in found})
+    near = near_names(text, names, len(names), cutoff=75)
+    for word in text.split():
+        near += near_names(word, names, NAMED, cutoff=80) if len(word) > 2 else []
+    by_name: dict[str, list[Facet]] = {}
+    for facet in found:
+        by_name.setdefault(facet.name, []).append(facet)
+    return [facet for name in dict.fromkeys(near) for facet in by_name[name]]
+
+
+def _row(facet: Facet) -> r.SchemaRow:
+    direction = cast(Literal["forward", "backward"] | None, facet.direction or None)
+    return r.SchemaRow(
+        kind=facet.kind,
+        name=facet.name,
+        direction=direction,
+        of=facet.of or None,
+        values=[*facet.forms[:6]] or None,
+        things=facet.things or None,
+        facts=facet.facts,
+        example=_short(facet.example, 60) or "",
+    )
+
+
+def _traced(step: TraceStep) -> r.TracedCall:
+    shown = [_short(text, 80) or "" for text in step.shown[:3]]
+    return r.TracedCall(call=step.number, text=step.text, count=step.count, shown=shown)
+
+
+def _spelt(call: Call, inputs: Sequence[int]) -> str:
+    parts = [f"#{at}" for at in inputs] + [repr(text) for text in call.arguments]
+    return f"{call.function.name}({', '.join(parts)})"
+
+
+Tool = Callable[..., r.ToolResult]
