@@ -51,7 +51,7 @@ STRANGE, MISLEADING = 0.2, 0.5
 PREFERENCE = 4
 # ... and so much more on a schema that training did not have, where more answers are wrong: there
 # not to answer what has no answer or would be answered wrongly is what counts one.
-PREFERENCE_ELSEWHERE = 2
+PREFERENCE_ELSEWHERE = 3
 # The probability of the kinds is found by leaving out one of so many parts of the questions.
 FOLDS = 5
 # Of the words, so many tell that a question is in another language.
