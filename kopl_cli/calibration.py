@@ -54,12 +54,12 @@ def questions_for_silence(
 
 
 def calibrate_for_asking(
-    folder: Path, kb: KnowledgeBase, most: int, elsewhere: bool = True
+    folder: Path, kb: KnowledgeBase, most: int, silence: int = 0, elsewhere: bool = True
 ) -> None:  # fmt: skip
     """Fit what ``kopl ask`` goes by, which takes the best of a beam that runs; tell what was found.
 
     The temperature of its probabilities on at most so many questions, and when it is silent: over
-    its knowledge base and, if asked for, ``elsewhere``.
+    its knowledge base, on at most ``silence`` ones (0: as many), and, if asked for, ``elsewhere``.
     """
     from parsers.evaluation.confidence import Decoding
     from parsers.evaluation.runs import calibrate
@@ -67,7 +67,7 @@ def calibrate_for_asking(
 
     parser = Parser.load(folder, kb)
     calibrate(folder, parser, Decoding(BEAMS, guided=True), most)
-    print(_calibrate_silence(folder, parser, SILENCE * most), flush=True)
+    print(_calibrate_silence(folder, parser, silence or SILENCE * most), flush=True)
     if elsewhere and SILENCE * most >= FEWEST_ELSEWHERE:
         print(_calibrate_elsewhere(folder, SILENCE * most), flush=True)
 

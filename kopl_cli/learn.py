@@ -243,12 +243,13 @@ def _calibrate(old: Path, folder: Path, kb: KnowledgeBase) -> None:
     from kopl_cli.calibration import calibrate_for_asking
     from parsers.evaluation.confidence import ASKING, Decoding
     from parsers.evaluation.runs import calibrate
+    from parsers.learning import VALIDATED
     from parsers.parser import BEAMS, Parser
     from parsers.refusals.silence import FILE as REFUSALS
     from parsers.refusals.silence import FILE_ELSEWHERE as ELSEWHERE
 
     if (old / REFUSALS).exists():
-        calibrate_for_asking(folder, kb, ASKING, (old / ELSEWHERE).exists())
+        calibrate_for_asking(folder, kb, ASKING, VALIDATED, (old / ELSEWHERE).exists())
     else:
         calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), ASKING)
 

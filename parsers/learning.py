@@ -56,7 +56,10 @@ from parsers.tokens import Question
 LESSON, REPLAY, LEARNED, CHANGES = "lesson.jsonl", "replay.jsonl", "learned.json", "changes.jsonl"
 # How often a correction is learnt in an epoch, and how many old questions choose the best epoch
 # beside the corrections.
-COPIES, VALIDATED = 8, 200
+COPIES, CHOOSING = 8, 200
+# How many old questions that are not learnt stay with the new run: those that choose, and more, as
+# confidences and silence are fitted on all of them.
+VALIDATED = 400
 # What a lesson is trained with, where nothing else is asked for; the rate is a share of the run's.
 EPOCHS, RATE, WARM_UP = 5, 0.4, 20.0
 # The old questions that are asked before and after.
@@ -146,7 +149,7 @@ class Lesson:
     """What a new run learns: corrections, questions like them, and old ones.
 
     ``valid`` and ``test`` are old questions that it does not learn: some that choose the best epoch
-    and those that are asked before and after.
+    and that confidences are fitted on, and those that are asked before and after.
     """
 
     corrections: Sequence[Example]
@@ -256,7 +259,7 @@ def go_on(
 def _parts(folder: Path) -> tuple[list[Example], list[Example]]:
     """What is learnt, and what chooses the best epoch: some old questions and the corrections."""
     corrected = list(read_examples(folder / LESSON))
-    valid = [*read_examples(folder / "valid.jsonl"), *corrected]
+    valid = [*islice(read_examples(folder / "valid.jsonl"), CHOOSING), *corrected]
     return list(read_examples(folder / "train.jsonl")), valid
 
 

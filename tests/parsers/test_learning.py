@@ -75,6 +75,21 @@ def test_a_new_run_learns_and_the_old_one_stays(
     assert len(read_corrections(new / FILE)) == 2
 
 
+def test_confidences_are_fitted_on_more_old_questions_than_choose(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from parsers import learning
+
+    assert learning.VALIDATED >= 250 > learning.CHOOSING
+    monkeypatch.setattr(learning, "CHOOSING", 5)
+    monkeypatch.setattr(learning, "VALIDATED", 9)
+    lesson = learning.prepared(run, learning.taught(run), [], 4, 1)
+    learning.write_lesson(tmp_path / "new", run, lesson, {"from": str(run)})
+    assert len(list(read_examples(tmp_path / "new" / "valid.jsonl"))) == 9
+    _, choosing = learning._parts(tmp_path / "new")
+    assert [one.question for one in choosing[5:]] == [QUESTION] and len(choosing) == 6
+
+
 def test_it_learns_again_from_what_it_learnt(run: Path, tmp_path: Path) -> None:
     assert learn("--run", run, "-o", tmp_path / "one", *QUICK) == 0
     more = Correction("Norway's seat of power?", "corrected", read(
