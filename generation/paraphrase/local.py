@@ -12,8 +12,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from generation.paraphrase.model import AskError, Reply, Request
+from generation.paraphrase.model import Reply, Request
 from generation.paraphrase.prompt import Messages
+from kopl_base.chat import AskError
 from kopl_base.errors import KoplError
 from kopl_base.packages import needs
 

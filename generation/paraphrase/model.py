@@ -10,20 +10,7 @@ from hashlib import blake2b
 from typing import Any, Protocol
 
 from generation.paraphrase.prompt import Messages
-from kopl_base.errors import KoplError
-
-
-class AskError(KoplError):
-    """A model that cannot be asked, or gave no reply.
-
-    ``always``: the next question would fare no better.
-    """
-
-    kind = "model"
-
-    def __init__(self, message: str, *, always: bool = False) -> None:
-        self.always = always
-        super().__init__(message)
+from kopl_base.chat import AskError
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol
 
-from generation.paraphrase.model import AskError, Model, Reply, Request
+from generation.paraphrase.model import Model, Reply, Request
+from kopl_base.chat import AskError
 from kopl_base.errors import ReadError, WriteError
 from kopl_base.progress import Progress
 from kopl_base.runs import BlockId, as_they_come, work
