@@ -101,6 +101,7 @@ def _calibrate_silence(folder: Path, parser: Parser, most: int) -> str:
     from parsers.evaluation.runs import calibrate_refusals
     from parsers.parser import BEAMS
 
+    most = min(most, parser.model.most_fitted or most)
     try:
         questions = questions_for_silence(folder, parser.kb, most, parser.settings.seed)
         found = calibrate_refusals(folder, parser, *questions, BEAMS)

@@ -79,6 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
         from kopl_cli import training_questions
         from parsers import training
         from parsers.checkpoint import lasting, load_own, read_run
+        from parsers.registry import model_class
         from parsers.settings import read_settings
 
     begin = time.monotonic()
@@ -132,6 +133,11 @@ def run(arguments: argparse.Namespace) -> int:
             longer = list(recombined(train, wanted, settings.seed))
             group.say(f"recombined: {len(longer)} questions made of the training part")
             train += longer
+        if not model_class(settings.model).trains:
+            group.first(lambda: training.made(folder, settings, kb, train))
+            group.say(f"nothing is trained: {len(train)} questions are its examples")
+            group.say(f"score it: kopl eval {folder}; ask it: kopl ask --run {folder} QUESTION")
+            return 0
         if arguments.resume:
             trainer = training.go_on(
                 folder, kb, train, valid, group, clock, after.cost, settings, beside

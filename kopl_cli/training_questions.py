@@ -15,6 +15,7 @@ from kopl_base.stream import writing
 from kopl_base.training.clock import TOLD, Clock, cores
 from kopl_cli.training_time import MAKING, Making
 from parsers.checkpoint import SOURCES, Sources, lasting, load_own
+from parsers.registry import model_class
 from parsers.settings import BesideKb, Settings
 
 # A run's questions without answers, where its data have some.
@@ -163,6 +164,8 @@ def beside_file(folder: Path, number: int, part: str) -> Path:
 
 
 def _choosing(settings: Settings, count: int) -> str:
+    if not model_class(settings.model).trains:
+        return ": confidences are fitted on them"
     first = len(settings.training.choosing(range(count)))
     return f": {'they' if first == count else f'the first {first}'} choose the best epoch"
 

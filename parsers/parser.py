@@ -31,6 +31,8 @@ from parsers.refusals.silence import Silence, read_silence, tried_of
 from parsers.tokens import unreadable
 
 BEAMS = 4
+# So many answers of a refused reading are told.
+SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -221,11 +223,22 @@ class Parser:
                 )
             except KoplError as error:
                 answers.append(Answer(prediction, None, error, temperature, self.is_moved))
-        if not guided or not constrained or self.silence is None:
+        if not guided or not constrained:
             return answers
+        if self.silence is None:
+            return [self._doubted(one, least_confidence) for one in answers]
         return [
             self._judged(self.silence, one, question, tried, least_confidence) for one in answers
         ]
+
+    def _doubted(self, answer: Answer, least: float | None) -> Answer:
+        """The answer, refused where a model whose refusals were not fitted is not sure itself."""
+        wanted = self.model.least_probability if least is None else least
+        if not self.model.least_probability or answer.probability >= wanted:
+            return answer
+        said = answer.answers[:SHOWN]
+        message = f"the best reading may well be wrong: {answer.prediction.text}"
+        return replace(answer, refused=Refusal("unsure", message, said))
 
     def _judged(
         self, silence: Silence, answer: Answer, question: str, tried: list[Tried],

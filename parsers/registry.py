@@ -18,6 +18,7 @@ MODELS = Registry(
         "pointer": "parsers.models.pointer.model:PointerModel",
         "rnn": "parsers.models.rnn.model:RnnModel",
         "seq2seq": "parsers.models.seq2seq.model:Seq2SeqModel",
+        "llm": "parsers.models.llm.model:LlmModel",
     },
     below("parsers.models.base.Model"),
 )

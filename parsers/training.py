@@ -19,7 +19,12 @@ import torch
 from kb import KnowledgeBase
 from kopl.example import Example
 from kopl_base.errors import SettingsError, counted, wrapped
-from kopl_base.training.checkpoint import CheckpointError, read_resumable, unfitting
+from kopl_base.training.checkpoint import (
+    CheckpointError,
+    read_resumable,
+    unfitting,
+    write_weights,
+)
 from kopl_base.training.clock import Clock
 from kopl_base.training.distributed import Distributed
 from kopl_base.training.history import History, check_trackers
@@ -182,6 +187,14 @@ def begin(
     distributed.first(lambda: write_run(folder, model, description))
     with too_large_explained("the model's sizes"):
         return Trainer(folder, model, distributed, items, valid, clock, scored, beside)
+
+
+def made(folder: Path, settings: Settings, kb: KnowledgeBase, train: Sequence[Example]) -> Model:
+    """A run of a model that is not trained, in an empty or new folder: it is done at once."""
+    model: Model = model_class(settings.model).create(settings, kb, train)
+    write_run(folder, model, Description.of(model, list(train)))
+    write_weights(model.network, folder / "best.safetensors")
+    return model
 
 
 def _places(settings: Settings, fingerprints: Iterable[str]) -> dict[str, str]:

@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeAlias, TypeVar
 from typing import Literal as OneOf
 
+from kb.arrays import EMPTY, Ids
 from kopl.answer_forms import Asking
-from kopl.denotation import Outcome
+from kopl.denotation import Located, Outcome
 from kopl.executor import Executor
 from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, FIND_ALL, OR, RELATE
 from kopl.program import Call, post_order
@@ -132,6 +133,13 @@ class PartialRuns:
         except KoplError:
             self._failed.add(call)
             return True
+
+    def nodes(self, call: Call) -> Ids:
+        """The nodes that a call gives; none where it fails or gives no set of them."""
+        if self.finds_nothing(call):
+            return EMPTY
+        found = self._outcomes[call]
+        return found.ids if isinstance(found, Located) else EMPTY
 
     def says_nothing(self, program: Call) -> bool:
         """Whether a program finds nothing, or counts or denies what nothing is known of.

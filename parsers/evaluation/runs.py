@@ -91,7 +91,8 @@ def score_run(
         )
     if parts.given_up:
         remarks.append(f"for {parts.given_up} questions memory was not enough at all")
-    return ScoredRun(name, decoding, report, temperature, tuple(remarks + _seen(folder, report)))
+    remarks += parser.model.remarks() + _seen(folder, report)
+    return ScoredRun(name, decoding, report, temperature, tuple(remarks))
 
 
 def _seen(folder: Path, report: Report) -> list[str]:
@@ -125,6 +126,7 @@ def calibrate(
         calibrated = "calibrated on that one" if found else "not calibrated"
         return found, [f"trained on another knowledge base; confidences are {calibrated}"]
     remarks = []
+    most = min(most, parser.model.most_fitted or most)
     try:
         valid = validation_questions(folder)[:most]
         if found is None:

@@ -70,6 +70,12 @@ class Model(ABC):
     # and what the defaults of its training differ in.
     own_settings: ClassVar[type[CheckedSettings] | None] = None
     training: ClassVar[Mapping[str, Any]] = {}
+    # Whether its weights are learnt from questions; else a run is done when it is made.
+    trains: ClassVar[bool] = True
+    # At most so many questions fit its confidences, where each one costs.
+    most_fitted: int | None = None
+    # Less probable answers are refused by a run whose refusals were not fitted.
+    least_probability: float = 0.0
     network: nn.Module
 
     def __init__(self, settings: Settings, kb: KnowledgeBase) -> None:
@@ -181,6 +187,10 @@ class Model(ABC):
                 "lr": self.settings.training.learning_rate,
             }
         ]
+
+    def remarks(self) -> list[str]:
+        """What a reader of its predictions should know, as what they cost."""
+        return []
 
     def compile(self) -> None:
         """Let torch compile what is worth it, keeping the names of the weights."""

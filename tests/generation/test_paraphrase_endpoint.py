@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from generation.paraphrase.endpoint import ChatEndpoint
-from generation.paraphrase.model import AskError, Reply, Request
+from generation.paraphrase.model import Reply, Request
+from kopl_base.chat import AskError
 from tests.generation.paraphrase_server import (
     QUICK,
     Answer,

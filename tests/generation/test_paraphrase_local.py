@@ -12,9 +12,10 @@ from typing import cast
 import pytest
 
 from generation.paraphrase.local import LocalModel
-from generation.paraphrase.model import AskError, Reply, Request
+from generation.paraphrase.model import Reply, Request
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
+from kopl_base.chat import AskError
 from kopl_base.errors import KoplError
 from kopl_cli import main
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from generation.paraphrase.filters import Filters, rejecting
-from generation.paraphrase.model import AskError, Reply, Request
+from generation.paraphrase.model import Reply, Request
 from generation.paraphrase.model_run import ModelReport, ParaphrasePlan, run
 from generation.paraphrase.prompt import read_prompt
 from kopl.example import Example, read_examples, write_examples
 from kopl.text import read
+from kopl_base.chat import AskError
 from kopl_base.errors import KoplError, ReadError, WriteError
 from kopl_cli import main
 from tests.generation.paraphrase_server import (

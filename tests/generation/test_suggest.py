@@ -14,8 +14,8 @@ from generation.lexicon.annotations import CONCEPTS, KEYS, NAMES, QUALIFIERS, RE
 from generation.lexicon.proposals import Sieve, proposed
 from generation.lexicon.review import review
 from generation.lexicon.suggest import SuggestionPlan, suggest
-from generation.paraphrase.model import AskError
 from kb import Builder, KnowledgeBase, write_lines
+from kopl_base.chat import AskError
 from kopl_base.errors import ReadError, WriteError
 from kopl_cli import main
 from tests.generation.paraphrase_server import Answer, Server, chat, model, server

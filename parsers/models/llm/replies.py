@@ -1,0 +1,213 @@
+"""Replies of a language model read as programs, run, voted on; what is wrong with one, in words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kopl.answer_forms import PLAIN, Asking, Exists, Is
+from kopl.errors import ParseError
+from kopl.executor import Denoted
+from kopl.functions import COUNT, FIND, FUNCTIONS, QUERY_NAME
+from kopl.hints import unknown_items
+from kopl.program import Call, post_order
+from kopl.text import read
+from kopl.traits import names_in, renamed
+from kopl.types import Type
+from kopl_base.chat import Completion
+from kopl_base.errors import KoplError
+from parsers.constrain.rerank import PartialRuns
+from parsers.languages import OutputLanguage, Prediction
+from parsers.linking import Linker
+from parsers.models.llm.surroundings import Surroundings, stems_of
+
+# A program that needed a repair counts so much as one that needed none.
+REPAIRED = 0.7
+# What finds nothing counts so little beside what finds something.
+EMPTY = 0.05
+# Questions that open so want yes or no.
+_YES_NO = re.compile(
+    r"\W*(?:(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would)(?:n['’]?t)?)\b", re.I
+)
+_REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.I)
+_FENCED = re.compile(r"```[^\n`]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_CALL = re.compile(rf"(?:{'|'.join(FUNCTIONS)})\s*\(")
+
+
+class CutError(KoplError):
+    """A reply that ended only because the model had written enough."""
+
+    kind = "cut"
+
+
+def program_in(text: str) -> str:
+    """The program in a reply: without reasoning, fences, and what stands before and behind it.
+
+    >>> program_in('<think>Hm.</think>Sure: ```\\nCount(FindAll())\\n```')
+    'Count(FindAll())'
+    """
+    text = _REASONING.sub("", text)
+    if (fenced := _FENCED.search(text)) is not None:
+        text = fenced[1]
+    text = text.strip().strip("`").strip()
+    begin = _CALL.search(text)
+    if begin is None:
+        return text
+    return text[begin.start() : _end(text, begin.end())]
+
+
+def _end(text: str, at: int) -> int:
+    """Where the call ends whose parenthesis opened before a place."""
+    depth, quote = 1, ""
+    while at < len(text) and depth:
+        letter = text[at]
+        if quote:
+            at += letter == "\\"
+            quote = "" if letter == quote else quote
+        elif letter in "\"'":
+            quote = letter
+        else:
+            depth += (letter == "(") - (letter == ")")
+        at += 1
+    return min(at, len(text))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One reply: its program with what running it gave, or why it failed.
+
+    ``fault`` says what is wrong with it, for the model; "" for nothing.
+    """
+
+    reply: str
+    prediction: Prediction
+    result: Denoted | None
+    fault: str = ""
+    repairs: int = 0
+
+    @property
+    def says(self) -> tuple[str, ...] | None:
+        """What it answers; None where it failed."""
+        if self.result is None:
+            return None
+        return tuple(self.prediction.answers(self.result.denotation))
+
+
+class Reader:
+    """Reads replies to questions over one knowledge base."""
+
+    def __init__(
+        self, language: OutputLanguage, linker: Linker, surroundings: Surroundings
+    ) -> None:
+        self._language, self._linker, self._around = language, linker, surroundings
+        self._kb = linker.kb
+
+    def candidate(
+        self, reply: Completion, question: str, names: Sequence[str], repairs: int = 0
+    ) -> Candidate:
+        """A reply read and run. ``names`` are those that the question has."""
+        text = program_in(reply.text)
+        if reply.cut:
+            error: KoplError = CutError("the reply was cut: it is too long")
+            return self._failed(reply.text, text, error, repairs)
+        try:
+            program = self.mended(read(text))
+        except KoplError as error:
+            return self._failed(reply.text, text, error, repairs)
+        program, form = as_asked(program, question, names)
+        prediction = self._language.of_program(program, 0.0, form)
+        try:
+            result = self._language.run(prediction)
+        except KoplError as error:
+            return Candidate(reply.text, prediction, None, f"It is wrong: {error}.", repairs)
+        if form == PLAIN and len(result.denotation) > 1:
+            prediction = self._language.of_program(program, 0.0, Asking(several=True))
+        fault = self._nothing(program, question)
+        return Candidate(reply.text, prediction, result, fault, repairs)
+
+    def _failed(self, reply: str, text: str, error: KoplError, repairs: int) -> Candidate:
+        prediction = Prediction(text, 0.0, None, ParseError(str(error)))
+        return Candidate(reply, prediction, None, f"It is no program: {error}.", repairs)
+
+    def mended(self, program: Call) -> Call:
+        """The program with names that there are for those that are nearly so."""
+        names = [name for name in names_in(program) if not len(self._kb.named(name))]
+        return renamed(program, {name: self._linker.name(name) for name in names})
+
+    def _nothing(self, program: Call, question: str) -> str:
+        """What is wrong with a program that finds nothing, "" where it finds something.
+
+        It names the first call that finds nothing, and what there is in its place.
+        """
+        runs = PartialRuns(self._language.executor)
+        if not runs.says_nothing(program):
+            return ""
+        if unknown := unknown_items(self._kb, program):
+            return f"It finds nothing: {'; '.join(unknown)}."
+        calls = list(post_order(program))
+        first = next((n for n, call in enumerate(calls) if runs.finds_nothing(call)), None)
+        if first is None:
+            return ""
+        call = calls[first]
+        told = f"It is empty after call {first + 1}, {call.function.name}"
+        told += f"({', '.join(map(repr, call.arguments))})."
+        words = stems_of(question)
+        if call.inputs and len(nodes := runs.nodes(call.inputs[0])):
+            told += f" There are: {self._around.around(nodes, words)}."
+        return told
+
+
+def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, Asking]:
+    """A program with what a question asks of its denotation, by how the question opens.
+
+    Of a question for yes or no a count says whether there is any, and what gives names is to be
+    the name that the question has besides those in the program, or else its first one; where it
+    has none, what is named is counted.
+    """
+    if not _YES_NO.match(question):
+        return program, PLAIN
+    output = program.function.output
+    if output is Type.NUMBER:
+        return program, Asking(Exists())
+    if output not in (Type.NAMES, Type.ENTITIES, Type.FACTS):
+        return program, PLAIN
+    found = names_in(program)
+    others = [name for name in names if name not in found]
+    is_chosen = program.function is not QUERY_NAME and len(found) > 1
+    named = others[:1] or (found[:1] if is_chosen else [])
+    if named:
+        return program, Asking(Is(named[0]))
+    inner = program.inputs[0] if program.function is QUERY_NAME else program
+    if inner.function is FIND or inner.function.output is Type.NAMES:
+        return program, PLAIN
+    return Call(COUNT, (inner,), ()), Asking(Exists())
+
+
+def voted(candidates: Sequence[Candidate], language: OutputLanguage) -> list[Prediction]:
+    """A prediction for each answer that candidates give, the one of most votes first.
+
+    Its probability is the share of the votes that it has, one more than there are counted: no vote
+    is ever certain. A repaired program's vote counts less, that of one which finds nothing hardly.
+    Where all failed, the first one says why.
+    """
+    weights: dict[tuple[str, ...], float] = {}
+    firsts: dict[tuple[str, ...], Prediction] = {}
+    for one in candidates:
+        if (says := one.says) is None:
+            continue
+        weight = REPAIRED**one.repairs * (EMPTY if one.fault or not says else 1.0)
+        weights[says] = weights.get(says, 0.0) + weight
+        firsts.setdefault(says, one.prediction)
+    if not weights:
+        failed = next(one.prediction for one in candidates)
+        return [Prediction(failed.text, math.log(1e-4), failed.program, failed.error)]
+    votes = 1 + len({id(one) for one in candidates if not one.repairs})
+    found = []
+    for says in sorted(weights, key=lambda key: (-weights[key], list(firsts).index(key))):
+        share = math.log(min(1.0, weights[says] / votes))
+        old = firsts[says]
+        assert old.program is not None
+        found.append(language.of_program(old.program, share, old.asking))
+    return found
