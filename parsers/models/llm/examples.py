@@ -37,7 +37,7 @@ NAME, NUMBER, YEAR = "<>", "<number>", "<year>"
 
 
 @dataclass(frozen=True)
-class Shown:
+class PromptExample:
     """An example as a prompt shows it, with the words that it is found by."""
 
     question: str
@@ -73,7 +73,7 @@ class Shown:
         }  # fmt: skip
 
     @classmethod
-    def from_json(cls, item: Any) -> Shown:
+    def from_json(cls, item: Any) -> PromptExample:
         """What `to_json` gave; raises KeyError, TypeError or ValueError for anything else."""
         found = cls(
             str(item["question"]), str(item["program"]), tuple(map(str, item["asked"])),
@@ -140,13 +140,15 @@ class Masker:
         return [] if first is None else [kb.name_of(one) for one in kb.all_concepts_of(first)]
 
 
-def shown(example: Example, masker: Masker) -> Shown:
+def shown(example: Example, masker: Masker) -> PromptExample:
     """An example as it is kept in an index."""
     words = masker.words(Question.of(example.question))
-    return Shown(example.question, write_nested(example.program), example.asking.words, words)
+    return PromptExample(
+        example.question, write_nested(example.program), example.asking.words, words
+    )
 
 
-def distinct(examples: Iterable[Shown]) -> Iterator[Shown]:
+def distinct(examples: Iterable[PromptExample]) -> Iterator[PromptExample]:
     """The examples but those that say the same as others, names left out."""
     seen: Counter[tuple[tuple[str, ...], str]] = Counter()
     for one in examples:
@@ -156,10 +158,10 @@ def distinct(examples: Iterable[Shown]) -> Iterator[Shown]:
             yield one
 
 
-class Index:
+class ExampleIndex:
     """Examples, found by words."""
 
-    def __init__(self, examples: Sequence[Shown]) -> None:
+    def __init__(self, examples: Sequence[PromptExample]) -> None:
         self.examples = list(examples)
         counts = [Counter(_features(one.words)) for one in self.examples]
         had = Counter(feature for count in counts for feature in count)
@@ -181,7 +183,7 @@ class Index:
         length = math.sqrt(sum(weight * weight for weight in found.values()))
         return {feature: weight / length for feature, weight in found.items()} if length else {}
 
-    def like(self, words: Sequence[str], count: int) -> list[Shown]:
+    def like(self, words: Sequence[str], count: int) -> list[PromptExample]:
         """So many examples for a question of such masked words, the best first."""
         scores: dict[int, float] = defaultdict(float)
         for feature, weight in self._vector(Counter(_features(words))).items():
@@ -189,13 +191,13 @@ class Index:
                 scores[number] += weight * own
         best = sorted(scores, key=lambda number: (-scores[number], number))[:LOOKED_AT]
         left = [(self.examples[number], scores[number]) for number in best]
-        taken: list[Shown] = []
+        taken: list[PromptExample] = []
         while left and len(taken) < count:
             at = max(range(len(left)), key=lambda at: (_worth(*left[at], taken), -at))
             taken.append(left.pop(at)[0])
         return taken
 
-    def sample(self, count: int, seed: int) -> list[Shown]:
+    def sample(self, count: int, seed: int) -> list[PromptExample]:
         """So many examples by chance, the same for all questions."""
         return Random(f"examples {seed}").sample(self.examples, min(count, len(self.examples)))
 
@@ -206,12 +208,12 @@ def _features(words: Sequence[str]) -> list[str]:
     return [*words, *(f"{one} {other}" for one, other in pairwise(said))]
 
 
-def _worth(one: Shown, score: float, taken: Sequence[Shown]) -> float:
+def _worth(one: PromptExample, score: float, taken: Sequence[PromptExample]) -> float:
     known = max((_sameness(one, other) for other in taken), default=0.0)
     return SIMILARITY * score - (1 - SIMILARITY) * known
 
 
-def _sameness(one: Shown, other: Shown) -> float:
+def _sameness(one: PromptExample, other: PromptExample) -> float:
     """How far two programs are the same but for what they find, from 0 to 1."""
     if one.masked == other.masked:
         return 1.0

@@ -33,7 +33,7 @@ from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
 from parsers.models.base import Item, Model
 from parsers.models.llm.client import FIELDS, Client, client_of
-from parsers.models.llm.examples import Index, Masker, Shown, distinct, shown
+from parsers.models.llm.examples import ExampleIndex, Masker, PromptExample, distinct, shown
 from parsers.models.llm.prompt import Prompt, Prompter
 from parsers.models.llm.replies import Reader, voted
 from parsers.models.llm.settings import LlmSettings
@@ -68,7 +68,7 @@ class LlmModel(Model):
     least_probability = LEAST
 
     def __init__(
-        self, settings: Settings, kb: KnowledgeBase, examples: Sequence[Shown],
+        self, settings: Settings, kb: KnowledgeBase, examples: Sequence[PromptExample],
         folder: Path | None = None,
     ) -> None:  # fmt: skip
         super().__init__(settings, kb)
@@ -81,7 +81,7 @@ class LlmModel(Model):
         self.network = Nothing(self._mark())
         self._lock = threading.Lock()
         # What was corrected, by the time and size of the file that it was read of.
-        self._corrections: tuple[tuple[int, int], Index | None] = ((0, 0), None)
+        self._corrections: tuple[tuple[int, int], ExampleIndex | None] = ((0, 0), None)
 
     def _mark(self) -> bytes:
         """What the answers depend on: the examples and the settings."""
@@ -117,7 +117,9 @@ class LlmModel(Model):
     ) -> LlmModel:
         """The model that `state` and `save` describe; raises ValueError for a damaged index."""
         lines = (folder / FILE).read_text("utf-8").split("\n")
-        return cls(settings, kb, [Shown.from_json(json.loads(one)) for one in lines if one], folder)
+        return cls(
+            settings, kb, [PromptExample.from_json(json.loads(one)) for one in lines if one], folder
+        )
 
     def state(self) -> dict[str, Any]:
         """How many examples there are."""
@@ -160,7 +162,7 @@ class LlmModel(Model):
     @cached_property
     def _prompter(self) -> Prompter:
         return Prompter(
-            self.masker, Index(self.examples), self._around, self.own, self.settings.seed
+            self.masker, ExampleIndex(self.examples), self._around, self.own, self.settings.seed
         )
 
     @cached_property
@@ -177,7 +179,7 @@ class LlmModel(Model):
         """A question as the model reads it, slips of the pen mended."""
         return Question.of(self.speller.text(question))
 
-    def _shown(self, examples: Iterable[Example]) -> Iterable[Shown]:
+    def _shown(self, examples: Iterable[Example]) -> Iterable[PromptExample]:
         return (shown(example, self.masker) for example in examples)
 
     def written(
@@ -255,7 +257,7 @@ class LlmModel(Model):
         return self.client.ask(body)
 
     @property
-    def _corrected(self) -> Index | None:
+    def _corrected(self) -> ExampleIndex | None:
         """What was corrected of the run, as it stands in its folder now; None for nothing."""
         path = None if self._folder is None else self._folder / CORRECTIONS
         if path is None or not path.exists():
@@ -264,7 +266,7 @@ class LlmModel(Model):
         mark = status.st_mtime_ns, status.st_size
         if mark != self._corrections[0]:
             right = [one for one in newest(read_corrections(path)) if one.verdict in TAUGHT]
-            found = Index(list(self._shown(one.example() for one in right)))
+            found = ExampleIndex(list(self._shown(one.example() for one in right)))
             self._corrections = mark, found if right else None
         return self._corrections[1]
 

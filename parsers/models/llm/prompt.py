@@ -16,7 +16,7 @@ from kopl.program import Call, post_order
 from kopl.text import write_nested_json
 from kopl.types import Kind
 from parsers.models.llm.client import Messages
-from parsers.models.llm.examples import Index, Masker, Shown
+from parsers.models.llm.examples import ExampleIndex, Masker, PromptExample
 from parsers.models.llm.settings import LlmSettings
 from parsers.models.llm.surroundings import Surroundings, stems_of
 from parsers.spelling import letters
@@ -61,8 +61,8 @@ class Prompter:
     """Makes prompts for questions over one knowledge base."""
 
     def __init__(
-        self, masker: Masker, index: Index, surroundings: Surroundings, settings: LlmSettings,
-        seed: int,
+        self, masker: Masker, index: ExampleIndex, surroundings: Surroundings,
+        settings: LlmSettings, seed: int,
     ) -> None:  # fmt: skip
         self._masker, self.index, self._surroundings = masker, index, surroundings
         self._settings = settings
@@ -70,7 +70,7 @@ class Prompter:
         self._same = None if settings.retrieved else index.sample(settings.examples, seed)
 
     def prompt(
-        self, question: Question, corrected: Index | None = None, as_json: bool = False
+        self, question: Question, corrected: ExampleIndex | None = None, as_json: bool = False
     ) -> Prompt:
         """The prompt for a question as the parser reads it.
 
@@ -102,7 +102,7 @@ class Prompter:
             found |= dict.fromkeys(self._masker.related(name, question.text)[:RELATED])
         return (*found, *self._surroundings.kinds_in(stems_of(question.text))[:KINDS])
 
-    def _examples(self, question: Question, corrected: Index | None) -> list[Shown]:
+    def _examples(self, question: Question, corrected: ExampleIndex | None) -> list[PromptExample]:
         count = self._settings.examples
         if self._same is not None or not count:
             return (self._same or [])[:count]
@@ -123,7 +123,7 @@ class Prompter:
         return list(found)[: NAMES * MEANT]
 
     def _known(
-        self, question: Question, names: Sequence[str], examples: Sequence[Shown]
+        self, question: Question, names: Sequence[str], examples: Sequence[PromptExample]
     ) -> list[str]:
         """A line for each thing and kind that a question says."""
         words = stems_of(question.text)

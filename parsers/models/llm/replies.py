@@ -75,7 +75,7 @@ def _end(text: str, at: int) -> int:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ReadReply:
     """One reply: its program with what running it gave, or why it failed.
 
     ``fault`` says what is wrong with it, for the model; "" for nothing.
@@ -106,7 +106,7 @@ class Reader:
 
     def candidate(
         self, reply: Completion, question: str, names: Sequence[str], repairs: int = 0
-    ) -> Candidate:
+    ) -> ReadReply:
         """A reply read and run. ``names`` are those that the question has."""
         text = program_in(reply.text)
         if reply.cut:
@@ -121,15 +121,15 @@ class Reader:
         try:
             result = self._language.run(prediction)
         except KoplError as error:
-            return Candidate(reply.text, prediction, None, f"It is wrong: {error}.", repairs)
+            return ReadReply(reply.text, prediction, None, f"It is wrong: {error}.", repairs)
         if form == PLAIN and len(result.denotation) > 1:
             prediction = self._language.of_program(program, 0.0, Asking(several=True))
         fault = self._nothing(program, question)
-        return Candidate(reply.text, prediction, result, fault, repairs)
+        return ReadReply(reply.text, prediction, result, fault, repairs)
 
-    def _failed(self, reply: str, text: str, error: KoplError, repairs: int) -> Candidate:
+    def _failed(self, reply: str, text: str, error: KoplError, repairs: int) -> ReadReply:
         prediction = Prediction(text, 0.0, None, ParseError(str(error)))
-        return Candidate(reply, prediction, None, f"It is no program: {error}.", repairs)
+        return ReadReply(reply, prediction, None, f"It is no program: {error}.", repairs)
 
     def mended(self, program: Call) -> Call:
         """The program with names that there are for those that are nearly so."""
@@ -185,7 +185,7 @@ def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, 
     return Call(COUNT, (inner,), ()), Asking(Exists())
 
 
-def voted(candidates: Sequence[Candidate], language: OutputLanguage) -> list[Prediction]:
+def voted(candidates: Sequence[ReadReply], language: OutputLanguage) -> list[Prediction]:
     """A prediction for each answer that candidates give, the one of most votes first.
 
     Its probability is the share of the votes that it has, one more than there are counted: no vote
