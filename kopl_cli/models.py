@@ -93,7 +93,7 @@ def model_of(arguments: argparse.Namespace) -> Model:
         )  # fmt: skip
     if arguments.model is None:
         raise KoplError("--endpoint needs --model NAME: which model is asked there?")
-    from generation.paraphrase.endpoint import ChatEndpoint
+    from generation.paraphrase.model import ChatEndpoint
 
     fields: dict[str, Any] = {"temperature": arguments.temperature}
     for text in arguments.fields:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from generation.paraphrase.endpoint import ChatEndpoint
+from generation.paraphrase.model import ChatEndpoint
 from kopl_base.http import Backoff
 
 QUICK = Backoff(first=0.001, most=0.01)

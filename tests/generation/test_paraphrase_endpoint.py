@@ -12,8 +12,7 @@ from typing import Any
 
 import pytest
 
-from generation.paraphrase.endpoint import ChatEndpoint
-from generation.paraphrase.model import Reply, Request
+from generation.paraphrase.model import ChatEndpoint, Reply, Request
 from kopl_base.chat import AskError
 from tests.generation.paraphrase_server import (
     QUICK,

@@ -106,9 +106,8 @@ def test_reasoning_that_does_not_end_has_no_program() -> None:
         ("挪威的首都是奥斯陆", "It is no program: "),
         ('Count(QueryAttr(Find("Norway"), "area"))', "It is wrong: "),
         ('QueryName(Relate(Find("Norway"), "capitol", "forward"))', "did you mean 'capital'?"),
-        ('QueryName(Relate(Find("Norway"), "capital", "backward"))',
-         "It is empty after call 2, Relate('capital', 'backward'). There are: forward capital;"
-         " keys "),
+        ('QueryName(FilterConcept(Relate(Find("Norway"), "capital", "forward"), "country"))',
+         "It is empty after call 3, FilterConcept('country'). There are: backward capital."),
         (chat(OSLO[:20], finish_reason="length"), "the reply was cut"),
     ],
 )  # fmt: skip
@@ -121,6 +120,13 @@ def test_what_is_wrong_is_sent_back(
     first, second = (body["messages"] for body in server.asked)
     assert second[:2] == first and second[2]["role"] == "assistant"
     assert told in second[3]["content"] and "on one line" in second[3]["content"]
+
+
+def test_a_vain_relation_is_followed_the_other_way(run: Run, server: Server) -> None:
+    server.play = says(OSLO.replace("forward", "backward"))
+    found = one(run())
+    assert found.text == "Oslo" and found.probability == pytest.approx(0.35)
+    assert len(server.asked) == 1
 
 
 def test_two_repairs_at_most_then_it_does_not_know(run: Run, server: Server) -> None:

@@ -101,7 +101,7 @@ def test_a_model_of_an_installed_package(
         [sys.executable, "-m", "kopl", "ask", "--run", "run", "Who?"],
         cwd=tmp_path, env={**environment, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
     )  # fmt: skip
-    assert "model must be one of pointer, rnn, seq2seq, not 'bag'" in other.stderr
+    assert "model must be one of pointer, rnn, seq2seq, llm, not 'bag'" in other.stderr
     assert "install the package that brings it" in other.stderr
 
 

@@ -229,11 +229,12 @@ class LlmModel(Model):
             if any(one.result is not None and not one.fault for one in found):
                 break
             prompt = prompt.with_reply(last.reply, AGAIN.format(fault=last.fault))
-            reply = self._ask(prompt, 0, fields)
+            # Drawn, as the most probable reply is often the same again.
+            reply = self._ask(prompt, repair, fields)
             with self._lock:
                 last = self._reader.candidate(reply, question, prompt.names, repair)
             found.append(last)
-        return voted(found, self.language)
+        return voted(found, self.language, samples)
 
     @cached_property
     def grammar(self) -> str:

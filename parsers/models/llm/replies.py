@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kopl.answer_forms import PLAIN, Asking, Exists, Is
 from kopl.errors import ParseError
 from kopl.executor import Denoted
-from kopl.functions import COUNT, FIND, FUNCTIONS, QUERY_NAME
+from kopl.functions import COUNT, FIND, FUNCTIONS, QUERY_NAME, RELATE
 from kopl.hints import unknown_items
 from kopl.program import Call, post_order
 from kopl.text import read
@@ -122,9 +122,13 @@ class Reader:
             result = self._language.run(prediction)
         except KoplError as error:
             return ReadReply(reply.text, prediction, None, f"It is wrong: {error}.", repairs)
+        runs = PartialRuns(self._language.executor)
+        if (turned := self._turned(program, runs)) is not None:
+            prediction = self._language.of_program(turned, 0.0, form)
+            program, result, repairs = turned, self._language.run(prediction), repairs + 1
         if form == PLAIN and len(result.denotation) > 1:
             prediction = self._language.of_program(program, 0.0, Asking(several=True))
-        fault = self._nothing(program, question)
+        fault = self._nothing(program, question, runs)
         return ReadReply(reply.text, prediction, result, fault, repairs)
 
     def _failed(self, reply: str, text: str, error: KoplError, repairs: int) -> ReadReply:
@@ -136,12 +140,26 @@ class Reader:
         names = [name for name in names_in(program) if not len(self._kb.named(name))]
         return renamed(program, {name: self._linker.name(name) for name in names})
 
-    def _nothing(self, program: Call, question: str) -> str:
+    def _turned(self, program: Call, runs: PartialRuns) -> Call | None:
+        """A program that finds nothing with its first vain relation the other way round.
+
+        None where that finds nothing either, or the program finds something as it is.
+        """
+        if not runs.says_nothing(program):
+            return None
+        vain = next((one for one in post_order(program) if runs.finds_nothing(one)), None)
+        if vain is None or vain.function is not RELATE:
+            return None
+        relation, direction = vain.arguments
+        other = "backward" if direction == "forward" else "forward"
+        turned = replaced(program, {vain: Call(RELATE, vain.inputs, (relation, other))})
+        return None if runs.says_nothing(turned) else turned
+
+    def _nothing(self, program: Call, question: str, runs: PartialRuns) -> str:
         """What is wrong with a program that finds nothing, "" where it finds something.
 
         It names the first call that finds nothing, and what there is in its place.
         """
-        runs = PartialRuns(self._language.executor)
         if not runs.says_nothing(program):
             return ""
         if unknown := unknown_items(self._kb, program):
@@ -157,6 +175,14 @@ class Reader:
         if call.inputs and len(nodes := runs.nodes(call.inputs[0])):
             told += f" There are: {self._around.around(nodes, words)}."
         return told
+
+
+def replaced(program: Call, others: Mapping[Call, Call]) -> Call:
+    """The program with others in place of some of its calls."""
+    if program in others:
+        return others[program]
+    inputs = tuple(replaced(one, others) for one in program.inputs)
+    return Call(program.function, inputs, program.arguments)
 
 
 def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, Asking]:
@@ -185,12 +211,14 @@ def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, 
     return Call(COUNT, (inner,), ()), Asking(Exists())
 
 
-def voted(candidates: Sequence[ReadReply], language: OutputLanguage) -> list[Prediction]:
+def voted(
+    candidates: Sequence[ReadReply], language: OutputLanguage, samples: int
+) -> list[Prediction]:
     """A prediction for each answer that candidates give, the one of most votes first.
 
-    Its probability is the share of the votes that it has, one more than there are counted: no vote
-    is ever certain. A repaired program's vote counts less, that of one which finds nothing hardly.
-    Where all failed, the first one says why.
+    The first ``samples`` are no repairs. Its probability is the share of the votes that it has, one
+    more than there are counted: no vote is ever certain. A repaired program's vote counts less,
+    that of one which finds nothing hardly. Where all failed, the first one says why.
     """
     weights: dict[tuple[str, ...], float] = {}
     firsts: dict[tuple[str, ...], Prediction] = {}
@@ -203,7 +231,7 @@ def voted(candidates: Sequence[ReadReply], language: OutputLanguage) -> list[Pre
     if not weights:
         failed = next(one.prediction for one in candidates)
         return [Prediction(failed.text, math.log(1e-4), failed.program, failed.error)]
-    votes = 1 + len({id(one) for one in candidates if not one.repairs})
+    votes = 1 + samples
     found = []
     for says in sorted(weights, key=lambda key: (-weights[key], list(firsts).index(key))):
         share = math.log(min(1.0, weights[says] / votes))
