@@ -25,6 +25,8 @@ from cqa.query import Atom, Conjunction, Constant, Query, Term, Variable
 PAPER_CANDIDATES = 100
 # … and tries so many values of one at most, none but those of value 1.
 PAPER_VALUES = 10
+# So many values of a cut variable are followed side by side.
+AT_ONCE = 16
 
 Pair: TypeAlias = tuple[Variable, Variable]
 Columns: TypeAlias = dict[tuple[Pair, int], tuple[Tensor, Tensor]]
@@ -182,22 +184,40 @@ class GraphSearch:
         return self.projection.rows.ones() if own is None else own
 
     # --- elimination ----------------------------------------------------------------------------
+    #
+    # Nets of one form, which differ in their values only, are eliminated side by side: what they
+    # need of a relation is made once.
 
     def _factor(self, net: Net) -> Tensor:
         """The score of the best assignment of everything that is left."""
-        if not net.sets:
-            return net.factor
-        last = next(variable for variable in reversed(net.order) if variable in net.sets)
-        return self._solved(net, (last,), 1)[0].max()
+        return self._factors([net])[0]
+
+    def _factors(self, nets: list[Net]) -> list[Tensor]:
+        """The same for each of some nets of one form."""
+        first = nets[0]
+        if not first.sets:
+            return [net.factor for net in nets]
+        last = next(variable for variable in reversed(first.order) if variable in first.sets)
+        return [scores.max() for (scores,) in self._each_solved(nets, (last,), 1)]
 
     def _solved(self, net: Net, free: tuple[Variable, ...], top: int | None) -> list[Tensor]:
         """The max-marginals of some variables, [E] each; ``net`` is used up."""
-        self._eliminate(net, free, top if len(free) == 1 else None)
-        if self._core(net):
-            return self._cut(net, free, top)
+        return self._each_solved([net], free, top)[0]
+
+    def _each_solved(
+        self, nets: list[Net], free: tuple[Variable, ...], top: int | None
+    ) -> list[list[Tensor]]:
+        """The same for each of some nets of one form."""
+        self._eliminate(nets, free, top if len(free) == 1 else None)
+        if self._core(nets[0]):
+            return [self._cut(net, free, top) for net in nets]
         if len(free) == 1:
-            return [self.settings.times(self._set(net, free[0]), net.factor)]
-        return [self._solved(net.copied(), (variable,), top)[0] for variable in free]
+            return [[self.settings.times(self._set(net, free[0]), net.factor)] for net in nets]
+        parts = [
+            self._each_solved([net.copied() for net in nets], (variable,), top)
+            for variable in free
+        ]
+        return [[part[at][0] for part in parts] for at in range(len(nets))]
 
     def _core(self, net: Net) -> list[Variable]:
         """The variables that are on cycles or between them, or in ties; in the order of reading."""
@@ -211,50 +231,57 @@ class GraphSearch:
         inside = {variable for pair in pairs for variable in pair}
         return [v for v in net.order if v in net.sets and (v in inside or net.tied(v))]
 
-    def _eliminate(self, net: Net, free: tuple[Variable, ...], top: int | None) -> None:
+    def _eliminate(self, nets: list[Net], free: tuple[Variable, ...], top: int | None) -> None:
         """Send messages from all variables that hang on one other, or on none."""
+        first = nets[0]
         while True:
             hanging = [
-                (variable, net.near(variable))
-                for variable in net.sets
-                if variable not in free and not net.tied(variable)
+                (variable, first.near(variable))
+                for variable in first.sets
+                if variable not in free and not first.tied(variable)
             ]
             hanging = [(variable, near) for variable, near in hanging if len(near) < 2]
             if not hanging:
                 return
             # What is read towards its neighbour comes first: it narrows the neighbour's set.
             variable, near = min(hanging, key=lambda one: bool(one[1]) and one[1][0][0] != one[0])
-            own = net.sets[variable]
-            if not near:
-                if own is not None:
+            if near:
+                self._message(nets, variable, near[0], free, top)
+            for net in nets:
+                own = net.sets.pop(variable)
+                if not near and own is not None:
                     net.factor = self.settings.times(net.factor, own.max())
-            else:
-                self._message(net, variable, near[0], own, free, top)
-            del net.sets[variable]
 
     def _message(
-        self,
-        net: Net,
-        variable: Variable,
-        pair: Pair,
-        own: Tensor | None,
-        free: tuple[Variable, ...],
+        self, nets: list[Net], variable: Variable, pair: Pair, free: tuple[Variable, ...],
         top: int | None,
-    ) -> None:
-        ways = net.links.pop(pair)
+    ) -> None:  # fmt: skip
+        first = nets[0]
+        ways = first.links[pair]
+        for net in nets:
+            del net.links[pair]
         other = pair[1] if pair[0] == variable else pair[0]
         # Only for the last message may the search stop at the best scores.
-        last = top if free == (other,) and len(net.sets) == 2 and not net.ties else None
+        last = top if free == (other,) and len(first.sets) == 2 and not first.ties else None
         if pair[0] == variable:
-            given = self._set(net, variable)[None]
-            if net.sets[other] is not None:
+            given = torch.stack([self._set(net, variable) for net in nets])
+            if first.sets[other] is not None:
                 last = None
-            self._meet(net, other, self.projection.onward(given, [ways], last)[0])
-        else:
-            state = self._set(net, other)
-            if other not in free:
-                state = self.projection.beamed(state)
-            net.sets[other] = self.projection.backward(state, ways, own, last)
+            for net, found in zip(
+                nets, self.projection.onward(given, [ways] * len(nets), last), strict=True
+            ):
+                self._meet(net, other, found)
+            return
+        states = [self._set(net, other) for net in nets]
+        if other not in free:
+            states = [self.projection.beamed(state) for state in states]
+        owns = [net.sets[variable] for net in nets]
+        ahead = [own for own in owns if own is not None]
+        reached = self.projection.backward(
+            torch.stack(states), ways, torch.stack(ahead) if ahead else None, last
+        )
+        for net, found in zip(nets, reached, strict=True):
+            net.sets[other] = found
 
     # --- cut sets -------------------------------------------------------------------------------
 
@@ -277,21 +304,25 @@ class GraphSearch:
         others = tuple(variable for variable in free if variable != chosen)
         values = self._values(own, free, chosen)
         towards = self._towards(net, chosen, values)
-        for value in values:
-            bound = float(own[value] * net.factor) if self._products else float(own[value])
+        for at in range(0, len(values), AT_ONCE):
+            chunk = values[at : at + AT_ONCE]
+            bound = float(own[chunk[0]] * net.factor) if self._products else float(own[chunk[0]])
             if all(bound <= self._bar(scores, top) for scores in found):
                 break
-            part = self.fixed(net, chosen, value, towards)
+            parts = [self.fixed(net, chosen, value, towards) for value in chunk]
             if others:
-                results = dict(zip(others, self._solved(part, others, top), strict=True))
-                best = max(float(scores.max()) for scores in results.values())
+                solved = self._each_solved(parts, others, top)
+                bests = [max(float(scores.max()) for scores in one) for one in solved]
             else:
-                results, best = {}, float(self._factor(part))
-            for scores, variable in zip(found, free, strict=True):
-                if variable == chosen:
-                    scores[value] = max(best, float(scores[value]))
-                else:
-                    torch.maximum(scores, results[variable], out=scores)
+                solved = [[] for _ in chunk]
+                bests = list(map(float, self._factors(parts)))
+            for value, one, best in zip(chunk, solved, bests, strict=True):
+                results = dict(zip(others, one, strict=True))
+                for scores, variable in zip(found, free, strict=True):
+                    if variable == chosen:
+                        scores[value] = max(best, float(scores[value]))
+                    else:
+                        torch.maximum(scores, results[variable], out=scores)
         if paper and len(found) > 1:
             # The program holds the maxima of all free variables in one buffer.
             found[0] = torch.maximum(found[0], found[1])
@@ -334,7 +365,7 @@ class GraphSearch:
                 self._meet(net, pair[1], reached)
             else:
                 other = self._set(net, pair[0])
-                net.sets[pair[0]] = self.projection.backward(other, ways, own)
+                net.sets[pair[0]] = self.projection.backward(other[None], ways, own[None])[0]
         del net.sets[chosen]
         return self._solved(net, free, top)
 

@@ -75,25 +75,50 @@ class Projection:
     def backward(
         self, states: Tensor, ways: Ways, ahead: Tensor | None, top: int | None = None
     ) -> Tensor:
-        """For each entity h of a set [E] its value times the best that it leads to, [E].
+        """For each entity h of each set its value times the best that it leads to, [B, E].
 
-        ``ahead`` [E] are the values of what is led to, None for ones.
+        ``ahead`` [B, E] are the values of what is led to from each set, None for ones.
         """
         found = torch.zeros_like(states)
-        heads = states.nonzero()[:, 0]
-        heads = heads[states[heads].argsort(descending=True, stable=True)]
-        times = self.settings.times
+        best = states.amax(0)
+        heads = best.nonzero()[:, 0]
+        heads = heads[best[heads].argsort(descending=True, stable=True)]
+        given = states[:, heads]
+        rest = _largest_from(given)
+        open_sets = list(range(len(states)))
         for at in range(0, len(heads), AT_ONCE):
+            if at:
+                open_sets = [n for n in open_sets if self._matters(rest[n, at], found[n], top)]
             chunk = heads[at : at + AT_ONCE]
-            own = states[chunk]
-            if at and float(own[0]) <= self._limit(found, top):
+            values = given[:, at : at + AT_ONCE]
+            wanted = values[open_sets].amax(0) > 0 if open_sets else None
+            if wanted is None:
                 break
-            found[chunk] = times(own, self._best_ahead(ways, chunk, ahead))
+            chunk, values = chunk[wanted], values[:, wanted]
+            if not len(chunk):
+                continue
+            if ahead is None:
+                reached = self._best_ahead(ways, chunk)
+                for n in open_sets:
+                    found[n, chunk] = self.settings.times(values[n], reached)
+                continue
+            rows = self.between(ways, chunk)
+            for n in open_sets:
+                self._met(values[n], rows, ahead[n], chunk, found[n])
         return found
 
-    def _best_ahead(self, ways: Ways, heads: Tensor, ahead: Tensor | None) -> Tensor:
-        if ahead is not None:
-            return self.settings.times(self.between(ways, heads), ahead).amax(1)
+    def _met(
+        self, values: Tensor, rows: Tensor, ahead: Tensor, heads: Tensor, found: Tensor
+    ) -> None:
+        """Set the values of heads, each times the best of its row with what is ahead."""
+        some = values.nonzero()[:, 0]
+        if len(some) < len(values):
+            rows, values, heads = rows[some], values[some], heads[some]
+        if len(some):
+            found[heads] = self.settings.times(values, self.settings.times(rows, ahead).amax(1))
+
+    def _best_ahead(self, ways: Ways, heads: Tensor) -> Tensor:
+        """The best tail of each head, kept."""
         kept = self._best_tail.get(ways)
         if kept is None:
             kept = torch.full_like(self.rows.ones(), float("nan"))
@@ -123,17 +148,14 @@ class Projection:
         heads = best.nonzero()[:, 0]
         heads = heads[best[heads].argsort(descending=True, stable=True)]
         given = given[:, heads]
-        # The largest value that each set has from a candidate on.
-        rest = given.flip(1).cummax(1).values.flip(1)
+        rest = _largest_from(given)
         # Only where nothing is 0, or the best are asked for, can the search stop early.
         may_stop = top is not None or not all(way.positive for way in ways)
         open_sets = list(range(len(own)))
         width = AT_ONCE
         for at in range(0, len(heads), width):
             if at and may_stop:
-                open_sets = [
-                    n for n in open_sets if float(rest[n, at]) > self._limit(found[own[n]], top)
-                ]
+                open_sets = [n for n in open_sets if self._matters(rest[n, at], found[own[n]], top)]
             part = given[:, at : at + width]
             wanted = part[open_sets].amax(0) > 0 if open_sets else None
             if wanted is None:
@@ -155,11 +177,16 @@ class Projection:
         reached = self.settings.times(rows, values[:, None]).amax(0)
         torch.maximum(found, reached, out=found)
 
-    def _limit(self, found: Tensor, top: int | None) -> float:
-        """What a score must be above to change what is asked for."""
+    def _matters(self, value: Tensor, found: Tensor, top: int | None) -> bool:
+        """Whether candidates of at most this value may change what is asked for of some scores."""
         if top is None or top >= len(found):
-            return float(found.min())
-        return float(torch.topk(found, top, sorted=False).values.min())
+            return bool(value > found.min())
+        return bool(value > torch.topk(found, top, sorted=False).values.min())
+
+
+def _largest_from(given: Tensor) -> Tensor:
+    """The largest value that each set [B, n] has from a candidate on."""
+    return given.flip(1).cummax(1).values.flip(1)
 
 
 def _best_of(state: Tensor, width: int) -> Tensor:

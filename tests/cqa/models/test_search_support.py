@@ -17,6 +17,7 @@ from torch import Tensor
 from cqa.errors import QueryError
 from cqa.graphs.graph import Graph
 from cqa.models.links.rows import CALIBRATIONS, Rows
+from cqa.models.search import graph as graph_search
 from cqa.models.search import projection, reasoners
 from cqa.models.search.gradient import GradientSearch, GradientSettings
 from cqa.models.search.search import LinkSearch
@@ -136,6 +137,26 @@ def test_the_best_answers_are_exact_when_the_search_stops_at_them(
         assert (found <= exact + 1e-6).all()
         saved += bool((found < exact - 1e-6).any())
     assert saved
+
+
+def test_values_of_a_cut_are_followed_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    random = Random(3)
+    kinds = [one for one in graph_types() if one.topology in ("cyclic", "multi")]
+    queries = [filled_graph(one.query, random) for one in random.sample(kinds, 12)]
+    found, made_rows = [], []
+    for at_once in (1, 5, 16):
+        monkeypatch.setattr(graph_search, "AT_ONCE", at_once)
+        search, _ = made(replace(EXACT["fit"], cut=None), 3)
+        search.rows = Rows(
+            search.rows.predictor, search.settings.calibration, small_graph(3).view("train"),
+            small_graph(3).observed(), cache_bytes=0,
+        )  # fmt: skip
+        found.append([search.scores(query).scores for query in queries])
+        made_rows.append(search.rows.made)
+    for one, other, third in zip(*found, strict=True):
+        np.testing.assert_allclose(one, other, **CLOSE)
+        np.testing.assert_allclose(one, third, **CLOSE)
+    assert made_rows[0] > made_rows[1] > made_rows[2]
 
 
 def test_a_beam_is_a_lower_bound_and_follows_the_best() -> None:
