@@ -26,7 +26,7 @@ PAPER_CANDIDATES = 100
 # … and tries so many values of one at most, none but those of value 1.
 PAPER_VALUES = 10
 # So many values of a cut variable are followed side by side.
-AT_ONCE = 16
+AT_ONCE = 32
 
 Pair: TypeAlias = tuple[Variable, Variable]
 Columns: TypeAlias = dict[tuple[Pair, int], tuple[Tensor, Tensor]]

@@ -144,7 +144,7 @@ def test_values_of_a_cut_are_followed_side_by_side(monkeypatch: pytest.MonkeyPat
     kinds = [one for one in graph_types() if one.topology in ("cyclic", "multi")]
     queries = [filled_graph(one.query, random) for one in random.sample(kinds, 12)]
     found, made_rows = [], []
-    for at_once in (1, 5, 16):
+    for at_once in (1, 3, 32):
         monkeypatch.setattr(graph_search, "AT_ONCE", at_once)
         search, _ = made(replace(EXACT["fit"], cut=None), 3)
         search.rows = Rows(
