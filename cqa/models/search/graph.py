@@ -214,8 +214,7 @@ class GraphSearch:
         if len(free) == 1:
             return [[self.settings.times(self._set(net, free[0]), net.factor)] for net in nets]
         parts = [
-            self._each_solved([net.copied() for net in nets], (variable,), top)
-            for variable in free
+            self._each_solved([net.copied() for net in nets], (variable,), top) for variable in free
         ]
         return [[part[at][0] for part in parts] for at in range(len(nets))]
 

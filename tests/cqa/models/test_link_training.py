@@ -338,7 +338,8 @@ def test_a_processor_without_bfloat16(
 
 def test_shipped_configs_are_read() -> None:
     folder = configs_folder() / "cqa"
-    for name in ("complex", "complex-1000", "distmult", "transe", "rotate"):
+    names = ("complex", "complex-sampled", "complex-1000", "distmult", "transe", "rotate")
+    for name in names:
         settings = read_settings(folder / f"{name}.yaml")
         assert settings.model == name.split("-")[0] and settings.output == f"runs/{name}"
     assert read_settings(folder / "complex-1000.yaml").own.relation_weight == 4
