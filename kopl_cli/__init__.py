@@ -29,6 +29,11 @@ COMMANDS = {
     ),
     "kb": Command("look into, check, convert and snapshot knowledge bases", "kopl_cli.kb"),
     "functions": Command("explain the functions of the language", "kopl_cli.functions"),
+    "grammar": Command(
+        "write a grammar that keeps a language model to programs that type",
+        "kopl_cli.grammar",
+        ("kopl", "parsers"),
+    ),
     "generate": Command(
         "generate questions with programs and answers", "kopl_cli.generate", ("generation",)
     ),

@@ -3,12 +3,13 @@
 A name is always taken for one that there is. Of a string, a folded or near value is taken only
 where digits and signs are the same ("A+" is not "A-"), a near one only where it is so word by word.
 
-`Mentions` finds what a question says word by word: names, schema items, constants.
+`Mentions` finds what a question says word by word: names, schema items, constants. `candidates`
+are the names that it may be about, which are more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -22,7 +23,8 @@ from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
 from kopl.traits import names_in
 from kopl.types import Kind
-from parsers.names import LEAST_LETTERS, NodeNames
+from kopl_base.errors import near_names
+from parsers.names import LEAST_LETTERS, WORDS, NodeNames
 from parsers.spelling import (
     Index,
     Speller,
@@ -326,3 +328,68 @@ def stem(word: str) -> str:
     if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
         return word[:-1]
     return word
+
+
+# --- what a question may be about -----------------------------------------------------------------
+
+# So many names are given at most, and so many of those that are spelt like a word.
+MOST_CANDIDATES, NEAR_WORD = 300, 10
+
+
+def candidates(linker: Linker, question: str, most: int = MOST_CANDIDATES) -> list[str]:
+    """The names of entities and concepts that a program for a question may find, at most so many.
+
+    First those that the question says, by the name itself or by an alias, the longest first; then
+    names that these are short for; then names spelt like words of the question that are neither
+    part of a name nor English. More than a parser would take as meant: a grammar that is sent with
+    the question should rather hold a name too many than leave out the one that is needed.
+    """
+    asked, names = Question.of(question), linker.names
+    said: dict[str, None] = {}
+    covered: set[int] = set()
+    for first, last, meant in _said_names(asked, names):
+        said |= dict.fromkeys(meant)
+        covered |= set(range(first, last + 1))
+    listed = list(said)
+    found = dict.fromkeys(listed)
+    for name in listed:
+        found |= dict.fromkeys(names.related(name, question))
+    for text in _unknown_words(asked, covered):
+        found |= dict.fromkeys(near_names(text, names.index.texts, NEAR_WORD))
+    return list(found)[:most]
+
+
+def _said_names(asked: Question, names: NodeNames) -> Iterator[tuple[int, int, Sequence[str]]]:
+    """The spans that say a name or an alias, with all names that they may mean."""
+    count = len(asked.words)
+    for size in range(min(count, LONGEST_NAME), 0, -1):
+        for first in range(count - size + 1):
+            last = first + size - 1
+            spelt = "".join(map(letters, asked.words[first : last + 1]))
+            if not spelt:
+                continue
+            found = [*names.index.spelt.get(spelt, ())]
+            if names.says_alias(spelt, asked, first, last):
+                found += names.meant(asked.span(first, last))
+            if found:
+                yield first, last, found
+
+
+def _unknown_words(asked: Question, covered: set[int]) -> Iterable[str]:
+    """The words that may be misspelt names, and those in a row as one."""
+    known = {*english(), *WORDS}
+    strange = [
+        at not in covered and bool(key := letters(word)) and not key.isdigit() and (
+            key not in known or (at > 0 and word[:1].isupper())
+        )
+        for at, word in enumerate(asked.words)
+    ]  # fmt: skip
+    at = 0
+    while at < len(strange):
+        end = at
+        while end < len(strange) and strange[end]:
+            end += 1
+        if end > at + 1:
+            yield asked.span(at, end - 1)
+        yield from (asked.span(one, one) for one in range(at, end))
+        at = end + 1
