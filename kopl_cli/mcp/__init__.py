@@ -82,6 +82,11 @@ def run(arguments: argparse.Namespace) -> int:
     tools = Tools(kb, limits=limits, parser=parser)
     try:
         if not arguments.http:
+            if sys.stdin.isatty():
+                print(
+                    "kopl: waiting for an agent's host on standard input; --http serves by HTTP",
+                    file=sys.stderr,
+                )
             server.serve(tools)
             return 0
         address = f"[{arguments.host}]" if ":" in arguments.host else arguments.host

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, Field
@@ -115,9 +116,12 @@ class Tools:
         within = None
         if concept is not None:
             kinds, within = ("entity",), self._instances(concept)
-        found = self._near(text, kinds, within) if text.strip() else self._all(kinds, within)
+        if text.strip():
+            near = self._near(text, kinds, within)
+            count, found = len(near), iter(near)
+        else:
+            count, found = self._all(kinds, within)
         rows = [self._match(match) for match in islice(found, limit or 100)]
-        count = len(found)
         return _capped(r.FoundNames(count=count, matches=[]), "matches", rows, limit, count)
 
     def _near(self, text: str, kinds: Sequence[NameKind], within: Ids | None) -> list[Match]:
@@ -134,17 +138,26 @@ class Tools:
         mixed = [part[at] for at in range(depth) for part in by_kind if at < len(part)]
         return list(dict.fromkeys([*exact, *mixed]))
 
-    def _all(self, kinds: Sequence[NameKind], within: Ids | None) -> list[Match]:
-        kb, found = self.kb, []
+    def _all(self, kinds: Sequence[NameKind], within: Ids | None) -> tuple[int, Iterator[Match]]:
+        """All that there is of some kinds, and how many that are."""
+        kb, counts, parts = self.kb, [], []
         for kind in kinds:
             if kind == "entity" or kind == "concept":
-                start, stop = (0, kb.entity_count) if kind == "entity" else (kb.entity_count, None)
-                nodes = range(start, kb.node_count if stop is None else stop)
-                chosen = nodes if within is None else within.tolist()
-                found += [Match(kind, kb.name_of(n), kb.name_of(n), n) for n in chosen]
+                nodes: Sequence[int] = range(kb.entity_count, kb.node_count)
+                if kind == "entity":
+                    nodes = range(kb.entity_count) if within is None else within.tolist()
+                counts.append(len(nodes))
+                parts.append(self._nodes(kind, nodes))
             else:
-                found += [Match(kind, name, name) for name in self._called(kind)]
-        return found
+                names = self._called(kind)
+                counts.append(len(names))
+                parts.append(Match(kind, name, name) for name in names)
+        return sum(counts), chain.from_iterable(parts)
+
+    def _nodes(self, kind: NameKind, nodes: Sequence[int]) -> Iterator[Match]:
+        for node in nodes:
+            name = self.kb.name_of(node)
+            yield Match(kind, name, name, node)
 
     def _called(self, kind: NameKind) -> list[str]:
         if kind not in self._names:
@@ -210,7 +223,7 @@ class Tools:
             nodes, of = self._instances(concept), f"things of the concept {concept}"
         else:
             nodes, of = self.kb.entities, "all things"
-        found = facets(self.kb, nodes)
+        found = self._of_all if nodes is self.kb.entities else facets(self.kb, nodes)
         if text.strip():
             found = _called_nearly(text, found)
             of = f"{of[:150]}, called nearly {text[:50]!r}"
@@ -219,6 +232,10 @@ class Tools:
         if text.strip() and not found:
             empty.more = "nothing is called so; leave text out to see all"
         return _capped(empty, "rows", rows, limit, len(found))
+
+    @cached_property
+    def _of_all(self) -> list[Facet]:
+        return facets(self.kb, self.kb.entities)
 
     def _located(self, call: Call) -> Ids:
         [*_, last] = check(call)
@@ -498,7 +515,7 @@ class Tools:
     def whole_schema(self) -> dict[str, Any]:
         """All relations, keys and qualifier keys with counts, and how much there is of all."""
         kb = self.kb
-        rows = facets(kb, kb.entities)
+        rows = self._of_all
         return {
             "entities": kb.entity_count,
             "concepts": kb.concept_count,
