@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from kb import Builder, KnowledgeBase, Quantity, from_kqapro
+from kb import Builder, KnowledgeBase, Quantity, from_kqapro, load
 from kopl import evidence as module
 from kopl.evidence import KINDS, Evidence
 from kopl.executor import Executor
@@ -126,6 +126,17 @@ def test_the_evidence_alone_gives_the_answer_and_without_it_the_answer_goes() ->
 
 def _found_alone(kb: KnowledgeBase, found: Evidence) -> list[int]:
     return [kb.node(fact.subject_id) for fact in found.facts() if fact.kind == "name"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_evidence_of_each_example_gives_its_answer(name: str) -> None:
+    """The example of each function's declaration, on real facts."""
+    executor = Executor(load("world"))
+    result = executor.run(FUNCTIONS[name].example, evidence=True)
+    assert result.evidence is not None and result.evidence.is_minimal
+    assert 0 < len(result.evidence) == len(list(result.evidence.facts()))
+    alone = Executor(result.evidence.knowledge_base())
+    assert alone.denote(result.program) == result.denotation != []
 
 
 # --- against a plain second search ------------------------------------------------------------
