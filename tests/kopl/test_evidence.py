@@ -128,6 +128,32 @@ def _found_alone(kb: KnowledgeBase, found: Evidence) -> list[int]:
     return [kb.node(fact.subject_id) for fact in found.facts() if fact.kind == "name"]
 
 
+def test_going_down_finds_what_writing_witnesses_out_finds(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where witnesses are not written out because no fact serves two calls, it would not matter."""
+    may_hold_more, quick = module._may_hold_more, 0
+    for seed in range(16):
+        rng = random.Random(f"down {seed}")
+        document = random_kb(rng)
+        executor, sampler = Executor(from_kqapro(document)), ProgramSampler(document, rng)
+        for _ in range(25):
+            program = read(sampler.sample())
+            found = []
+            for forced in (False, True):
+                asked: list[bool] = []
+
+                def decide(*given: Any, forced: bool = forced, asked: list[bool] = asked) -> bool:
+                    asked.append(may_hold_more(*given))
+                    return forced or asked[-1]
+
+                monkeypatch.setattr(module, "_may_hold_more", decide)
+                found.append([fact.text for fact in executor.evidence(program).facts()])
+            assert found[0] == found[1], str(program)
+            quick += not asked[0]
+    assert quick > 200
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_the_evidence_of_each_example_gives_its_answer(name: str) -> None:
     """The example of each function's declaration, on real facts."""
