@@ -89,6 +89,7 @@ def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
     from kopl_base.training.distributed import use_threads
     from parsers import learning, training
     from parsers.checkpoint import load_own, read_run
+    from parsers.registry import model_class
 
     begin = time.monotonic()
     if arguments.resume is not None:
@@ -97,6 +98,11 @@ def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
     else:
         folder, old = None, arguments.old
     own, description = read_run(old)
+    if not model_class(own.model).trains:
+        raise KoplError(
+            f"{old}: a run of the model {own.model} is not trained: what was corrected is among the"
+            " examples that it shows already"
+        )
     kb = load_own(old, arguments.kb or description.kb, "--kb KB")
     if description.fingerprint != kb.fingerprint and not arguments.new_kb and folder is None:
         raise KoplError(

@@ -224,7 +224,9 @@ def test_yes_and_no(question: str, program: str, asked: str, form: object) -> No
     assert (str(found), asking.form) == (asked, form)
 
 
-def test_what_was_corrected_is_shown_at_once(run: Run, server: Server) -> None:
+def test_what_was_corrected_is_shown_at_once(
+    run: Run, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
     parser = run("llm.examples=2")
     assert parser.folder is not None
     question = "Where does the government of Norway sit?"
@@ -236,6 +238,9 @@ def test_what_was_corrected_is_shown_at_once(run: Run, server: Server) -> None:
     one(parser, "Where does the government of Mali sit?")
     user = server.asked[asked]["messages"][1]["content"]
     assert f"Q: {question}\nA: {OSLO}\n" in user
+    capsys.readouterr()
+    assert main(["learn", "--run", folder]) != 0
+    assert "what was corrected is among the examples" in capsys.readouterr().err
 
 
 def test_training_only_makes_an_index(
