@@ -23,7 +23,7 @@ from kopl.example import Example
 from kopl.program import Call, post_order
 from kopl.text import read_nested, write_nested
 from kopl.traits import names_in, renamed
-from parsers.linking import Linker, Mentions, stem
+from parsers.linking import Linker, Mentions, candidates, stem
 from parsers.spelling import letters
 from parsers.tokens import Question
 
@@ -124,9 +124,9 @@ class Masker:
         """The name that a misspelt one may stand for; none where there are no names."""
         return self._linker.names.meant(word)[:1]
 
-    def related(self, name: str, question: str) -> list[str]:
-        """Other names that a name in a question may be short for, the likeliest first."""
-        return self._linker.names.related(name, question)
+    def candidates(self, question: str, most: int) -> list[str]:
+        """The names that a program for a question may find, at most so many."""
+        return candidates(self._linker, question, most)
 
     def _is_thing(self, name: str) -> bool:
         """Whether a name is that of a thing, and not of kinds alone."""

@@ -193,9 +193,10 @@ class LlmModel(Model):
         samples = 1 if beams == 1 else self.own.samples
         repairs = self.own.repairs if guided else 0
         client, workers = self.client, self.own.workers
+        way = self.grammar if constrained else "none"
 
         def answer(question: str) -> list[Prediction]:
-            return self._answered(question, samples, repairs, constrained)[:beams]
+            return self._answered(question, samples, repairs, way)[:beams]
 
         if len(questions) == 1 or workers == 1 or self.own.local:
             return [answer(question) for question in questions]
@@ -210,11 +211,8 @@ class LlmModel(Model):
                     one.cancel()
                 raise
 
-    def _answered(
-        self, question: str, samples: int, repairs: int, constrained: bool
-    ) -> list[Prediction]:
+    def _answered(self, question: str, samples: int, repairs: int, way: str) -> list[Prediction]:
         """The predictions for one question, the best first."""
-        way = self.grammar if constrained else "none"
         with self._lock:  # what links and runs is not made for several threads
             as_json = way == "json-schema"
             prompt = self._prompter.prompt(self.read(question), self._corrected, as_json)

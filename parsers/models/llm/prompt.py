@@ -26,8 +26,8 @@ from parsers.tokens import Question
 NAMES, MEANT, KINDS = 4, 3, 2
 # Names that a misspelt one may stand for are looked for in words of more letters.
 SHORT = 3
-# Of longer names that one may be short for, so many may be meant.
-RELATED = 4
+# So many names a program may have, under a grammar.
+NAMEABLE = 64
 _ITEMS = (Kind.RELATION, Kind.KEY, Kind.QUALIFIER_KEY)
 
 
@@ -96,11 +96,8 @@ class Prompter:
         return Prompt(messages, tuple(names), self._nameable(question, names))
 
     def _nameable(self, question: Question, names: Sequence[str]) -> tuple[str, ...]:
-        """The names that a program may have: those of the question and what they are short for."""
-        found = dict.fromkeys(names)
-        for name in names[:NAMES]:
-            found |= dict.fromkeys(self._masker.related(name, question.text)[:RELATED])
-        return (*found, *self._surroundings.kinds_in(stems_of(question.text))[:KINDS])
+        """The names that a program may have: those of the question, and what may be meant too."""
+        return tuple(dict.fromkeys([*names, *self._masker.candidates(question.text, NAMEABLE)]))
 
     def _examples(self, question: Question, corrected: ExampleIndex | None) -> list[PromptExample]:
         count = self._settings.examples
