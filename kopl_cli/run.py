@@ -194,7 +194,7 @@ def programs_of(path: str) -> Iterator[Any]:
     for place, item in read_objects("/dev/stdin" if path == "-" else path):
         if isinstance(item, ReadError):
             yield ParseError(f"{place}: {item.message}")
-        elif not isinstance(item, dict) or not isinstance(item.get("program"), str | list):
+        elif not isinstance(item, dict) or not isinstance(item.get("program"), str | list | dict):
             yield ParseError(f"{place}: an object with a field 'program' was expected")
         else:
             yield item["program"]

@@ -79,6 +79,7 @@ def test_a_file_of_programs_goes_on_after_bad_lines(
         {"no": "program"},
         {"program": "Find <arg> Berlin <func> Count"},
         {"program": "Count(Count(FindAll()))"},
+        {"program": {"function": "Find", "arguments": {"name": "Berlin"}}},
     ]
     path = tmp_path / "programs.jsonl"
     text = [json.dumps(line) for line in lines]
@@ -87,10 +88,10 @@ def test_a_file_of_programs_goes_on_after_bad_lines(
     shown = capsys.readouterr()
     found = [json.loads(line) for line in shown.out.splitlines()]
     assert [r.get("answer") or r["error"]["kind"] for r in found] == [
-        "Paris", "parse", "Paris", "parse", "parse", "1", "type",
+        "Paris", "parse", "Paris", "parse", "parse", "1", "type", "Berlin",
     ]  # fmt: skip
     assert "line 4" in found[3]["error"]["message"]
-    assert "4 of 7 programs failed" in shown.err
+    assert "4 of 8 programs failed" in shown.err
 
 
 def test_a_kqapro_file_works_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -281,6 +281,11 @@ def test_without_a_knowledge_base_any_text_is_a_name(llama: Any, form: Form, kin
         assert not reader.accepts(spelt(read(text), form)), text
 
 
+def test_lark_may_stand_behind_a_line_of_llguidance(tiny: KnowledgeBase) -> None:
+    reader = Guidance("%llguidance {}\n" + grammar(tiny, "lark"), "lark")
+    assert reader.accepts('QueryName(Find("Paris"))') and not reader.accepts('QueryName("Paris")')
+
+
 def test_the_same_grammar_whatever_the_order_of_names(tiny: KnowledgeBase) -> None:
     names = Schema.of(tiny).nodes
     for form in FORMS:
