@@ -3,6 +3,7 @@
     python benchmarks/people.py --run runs/default                 # the development part
     python benchmarks/people.py --run runs/default --part test     # scores only
     python benchmarks/people.py --run runs/default --failures      # every question not answered
+    python benchmarks/people.py --run runs/default --set languages --other-languages
     python benchmarks/people.py --check                            # programs against answers
     python benchmarks/people.py --linking                          # names found in the questions
 
@@ -40,6 +41,8 @@ from kopl_base.errors import ReadError  # noqa: E402
 
 FOLDER = Path(__file__).resolve().parent / "people"
 SETS = ("world", "bookshop", "wd50k")
+# Short questions about `world` in other languages.
+LANGUAGES = "languages"
 OUTSIDE = ("schema", "entity", "premise", "none")
 SURE = 0.8
 
@@ -99,7 +102,7 @@ def knowledge_base(name: str) -> KnowledgeBase:
 
     Raises KoplError where the data of WD50K, which KOPL_DATA names, is not there.
     """
-    if name == "world":
+    if name in ("world", LANGUAGES):
         return load("world")
     with tempfile.TemporaryDirectory(prefix="kopl-people-") as place:
         folder = Path(place)
@@ -203,11 +206,13 @@ class Outcome:
         return self.kind == "right" and self.asked.outside is not None
 
 
-def outcomes(run: str, kb: KnowledgeBase, asked: Iterable[Asked], new_kb: bool) -> list[Outcome]:
+def outcomes(
+    run: str, kb: KnowledgeBase, asked: Iterable[Asked], new_kb: bool, other_languages: bool = False
+) -> list[Outcome]:
     """Every question asked as `kopl ask` asks it."""
     from parsers.parser import Parser
 
-    parser = Parser.load(run, kb, new_kb=new_kb)
+    parser = Parser.load(run, kb, new_kb=new_kb, other_languages=other_languages)
     return [_outcome(parser, one) for one in asked]
 
 
@@ -285,7 +290,12 @@ def main() -> int:
         description=(__doc__ or "").split("\n\n")[0], formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--run", help="the folder of a trained run")
-    parser.add_argument("--set", choices=SETS, default="world", help="(default: world)")
+    parser.add_argument(
+        "--set", choices=[*SETS, LANGUAGES], default="world", help="(default: world)"
+    )
+    parser.add_argument(
+        "--other-languages", action="store_true", help="read other languages by what words mean"
+    )
     parser.add_argument("--new-kb", action="store_true", help="the run was trained on another one")
     parser.add_argument("--part", choices=("dev", "test"), default="dev")
     parser.add_argument("--failures", action="store_true", help="list them (not of the test part)")
@@ -306,7 +316,7 @@ def main() -> int:
     if arguments.linking:
         print("\n".join(linking(kb, asked, arguments.failures)))
         return 0
-    found = outcomes(arguments.run, kb, asked, arguments.new_kb)
+    found = outcomes(arguments.run, kb, asked, arguments.new_kb, arguments.other_languages)
     print(f"{arguments.set}, {arguments.part}: {arguments.run}")
     print("\n".join(table(found)))
     if arguments.failures:

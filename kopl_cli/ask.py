@@ -33,6 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--new-kb", action="store_true",
         help="--kb may be one that the run was not trained on; its schema goes by its names",
     )  # fmt: skip
+    parser.add_argument(
+        "--other-languages", action="store_true",
+        help="read a question in another language by the meaning of its words, in English",
+    )  # fmt: skip
     parser.add_argument("--trace", action="store_true", help="show the value after every call")
     parser.add_argument(
         "--top", type=positive, default=1, metavar="N", help="how many programs to show"
@@ -84,7 +88,10 @@ def run(arguments: argparse.Namespace) -> int:
         return _converse(arguments)
     with torch_is_needed():
         from parsers.parser import Parser
-    parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
+    parser = Parser.load(
+        arguments.folder, arguments.kb, new_kb=arguments.new_kb,
+        other_languages=arguments.other_languages,
+    )  # fmt: skip
     if arguments.questions is not None:
         return _ask_all(parser, arguments)
     answers = _asked(parser, arguments.question, arguments)
@@ -110,6 +117,7 @@ def _doubts(answer: Answer, question: str, kb: KnowledgeBase) -> list[str]:
 
     if answer.program is None or answer.refused is not None:
         return []
+    question = answer.read_as or question
     return [
         f"the question does not say {name!r}; it may be what is meant, or only the nearest name"
         " that there is"
@@ -175,7 +183,11 @@ def _steps(arguments: argparse.Namespace, kb: str | None) -> Iterator[Conversati
         from parsers.parser import Parser
     yield None
     is_new = arguments.new_kb or kb is not None
-    talk = Conversation(Parser.load(arguments.folder, kb or arguments.kb, new_kb=is_new))
+    parser = Parser.load(
+        arguments.folder, kb or arguments.kb, new_kb=is_new,
+        other_languages=arguments.other_languages,
+    )  # fmt: skip
+    talk = Conversation(parser)
     yield talk
     talk.prepare()
     yield talk
@@ -325,14 +337,17 @@ def _json(answer: Answer, question: str, kb: KnowledgeBase) -> dict[str, Any]:
     from kopl_cli.run import error_json
     from parsers.linking import unsaid
 
+    said = answer.read_as or question
     shown: dict[str, Any] = {
         "program": None if answer.program is None else str(answer.program),
         "text": answer.prediction.text,
         "confidence": round(answer.confidence, 6),
         "calibrated": answer.is_calibrated,
         "probability": round(answer.probability, 6),
-        "unsaid": [] if answer.program is None else unsaid(answer.program, question, kb),
+        "unsaid": [] if answer.program is None else unsaid(answer.program, said, kb),
     }
+    if answer.read_as is not None:
+        shown["read_as"] = answer.read_as
     if answer.refused is not None:
         shown["refused"] = answer.refused.to_json()
     if answer.result is None:
@@ -369,6 +384,8 @@ def _print(answer: Answer, trace: bool, *, with_program: bool = True) -> None:
     written = answer.prediction.text or "(nothing that can be read)"
     confidence = f"{answer.confidence:.1%} confident"
     result = answer.result
+    if answer.read_as is not None:
+        print(f"read as: {answer.read_as}")
     if answer.refused is not None:
         print(f"I do not know: {answer.refused.message}  ({confidence})")
         if answer.refused.near:

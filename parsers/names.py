@@ -77,6 +77,12 @@ class NodeNames:
         found: list[int] = sum(counts).tolist()
         return found
 
+    def best_known(self, count: int) -> list[str]:
+        """The names of so many entities, at most, those of which most is known first."""
+        kb, facts = self._kb, self._facts
+        ranked = sorted(filter(kb.is_entity, range(len(facts))), key=lambda node: -facts[node])
+        return list(dict.fromkeys(map(kb.name_of, ranked[:count])))
+
     @cached_property
     def _of_alias(self) -> dict[str, list[int]]:
         """The nodes that have an alias, those of which most is known first."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from kb import KnowledgeBase, load
 from kopl.answer_forms import AnswerForm, Is
@@ -20,6 +21,7 @@ from parsers.evaluation.confidence import (
     read_temperature,
     weights_mark,
 )
+from parsers.glosses import Encode, Glossary, load_encoder
 from parsers.languages import Prediction
 from parsers.linking import unsaid
 from parsers.models.base import Model
@@ -33,6 +35,8 @@ from parsers.tokens import unreadable
 BEAMS = 4
 # So many answers of a refused reading are told.
 SHOWN = 3
+# What is said to a question in another language is surer than this, or the question is refused.
+LEAST_OF_GLOSS = 0.6
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,8 @@ class Answer:
     ``is_moved``: on another knowledge base than that of the training. ``unnamed``: the names in
     the program that nothing in the question is nearly spelt as, where the answer would be a "no".
     ``sure``: how probable it is that the answer is right, where the run was fitted for that;
-    ``refused``: why it is not to be given, None where it is.
+    ``refused``: why it is not to be given, None where it is. ``read_as``: the English words that
+    a question in another language was read as, None where it was read as it stands.
     """
 
     prediction: Prediction
@@ -54,6 +59,7 @@ class Answer:
     unnamed: tuple[str, ...] = ()
     sure: float | None = None
     refused: Refusal | None = None
+    read_as: str | None = None
 
     @property
     def program(self) -> Call | None:
@@ -76,6 +82,11 @@ class Answer:
         if self.temperature is None:
             return self.probability
         return self.temperature.confidence(self.probability)
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is refused as the question is in another language."""
+        return self.refused is not None and self.refused.kind == "language"
 
     @property
     def is_calibrated(self) -> bool:
@@ -120,6 +131,8 @@ class Parser:
         # Whether it is used on another knowledge base than that of its training.
         self.is_moved = model.kb.fingerprint != description.fingerprint
         self.settings, self.kb = model.settings, model.kb
+        # What the program of a question in another language is found by, where that is wanted.
+        self.encode: Encode | None = None
         # By whether decoding is constrained, and whether it is guided.
         self._temperatures: dict[tuple[bool, bool], Temperature | None] = {}
 
@@ -141,14 +154,17 @@ class Parser:
     @classmethod
     def load(
         cls, run: Path | str, kb: KnowledgeBase | str | Path | None = None, *,
-        device: str = "auto", new_kb: bool = False,
+        device: str = "auto", new_kb: bool = False, other_languages: bool = False,
     ) -> Parser:  # fmt: skip
         """The best network of a run, on its own knowledge base unless another copy is given.
 
         ``new_kb``: the knowledge base may be one that the run never saw; relations, keys, concepts
-        and units are then chosen by what they are called. Raises CheckpointError when the run is
-        damaged, or without it when the knowledge base is another one.
+        and units are then chosen by what they are called. ``other_languages``: a question that
+        would be refused as one in another language is read by the meaning of its words, in a run
+        that refuses (`parsers.glosses`). Raises CheckpointError when the run is damaged, or without
+        ``new_kb`` when the knowledge base is another one, and GlossError without the encoder.
         """
+        encode = load_encoder() if other_languages else None
         folder = Path(run)
         _, description = read_run(folder)
         if kb is None:
@@ -158,7 +174,9 @@ class Parser:
         model = restore(folder, kb, new_kb=new_kb)
         model.network.to(device_of(device))
         model.network.eval()
-        return cls(model, description, folder)
+        parser = cls(model, description, folder)
+        parser.encode = encode
+        return parser
 
     def temperature(self, decoding: Decoding) -> Temperature | None:
         """The temperature stored with the run for a kind of decoding, or None.
@@ -196,7 +214,35 @@ class Parser:
             raise ValueError(f"least_confidence ({least_confidence}) must be from 0 to 1")
         if top < 1 or beams < 1:
             raise ValueError(f"top ({top}) and beams ({beams}) must be at least 1")
-        beams = max(beams, top)
+        options: dict[str, Any] = {
+            "top": top, "trace": trace, "constrained": constrained, "guided": guided,
+            "beams": max(beams, top), "least": least_confidence,
+        }  # fmt: skip
+        answers = self._asked(question, **options)
+        if self.glossary is None or not any(answer.is_foreign for answer in answers[:1]):
+            return answers
+        gloss = self.glossary.gloss(question)
+        if gloss is None:
+            return answers
+        in_english = self._asked(gloss.text, **options)
+        if not any(
+            one.refused is None and one.confidence >= LEAST_OF_GLOSS for one in in_english[:1]
+        ):
+            return answers
+        return [replace(answer, read_as=gloss.text) for answer in in_english]
+
+    @cached_property
+    def glossary(self) -> Glossary | None:
+        """What puts questions in other languages into English, where that is wanted."""
+        if self.encode is None or self.silence is None:
+            return None
+        return Glossary(self.encode, self.silence.linker, self.silence.wording)
+
+    def _asked(
+        self, question: str, top: int, trace: bool, constrained: bool, guided: bool, beams: int,
+        least: float | None,
+    ) -> list[Answer]:  # fmt: skip
+        """The answers to a question as it stands."""
         [predictions] = self.model.predict(
             [question], beams=beams, constrained=constrained, guided=guided
         )
@@ -226,10 +272,8 @@ class Parser:
         if not guided or not constrained:
             return answers
         if self.silence is None:
-            return [self._doubted(one, least_confidence) for one in answers]
-        return [
-            self._judged(self.silence, one, question, tried, least_confidence) for one in answers
-        ]
+            return [self._doubted(one, least) for one in answers]
+        return [self._judged(self.silence, one, question, tried, least) for one in answers]
 
     def _doubted(self, answer: Answer, least: float | None) -> Answer:
         """The answer, refused where a model whose refusals were not fitted is not sure itself."""

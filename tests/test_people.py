@@ -22,7 +22,7 @@ CATEGORIES = {
 LEAST = {"world": 400, "bookshop": 150, "wd50k": 90}
 
 
-@pytest.mark.parametrize("name", people.SETS)
+@pytest.mark.parametrize("name", [*people.SETS, people.LANGUAGES])
 def test_every_program_gives_its_answer(name: str) -> None:
     try:
         kb = people.knowledge_base(name)
@@ -42,6 +42,15 @@ def test_the_sets_are_as_the_data_card_says(name: str) -> None:
     parts = Counter(one.part for one in asked)
     assert abs(parts["dev"] - parts["test"]) <= 1
     assert 0.07 < sum(one.category == "outside" for one in asked) / len(asked) < 0.15
+
+
+def test_questions_in_other_languages_are_about_the_world() -> None:
+    asked = list(people.questions(people.FOLDER / f"{people.LANGUAGES}.jsonl"))
+    assert len({one.question for one in asked}) == len(asked) > 70
+    for part in ("dev", "test"):
+        found = [one for one in asked if one.part == part]
+        assert len({one.category for one in found}) >= 4
+        assert 0.2 < sum(one.outside is not None for one in found) / len(found) < 0.4
 
 
 def line(**changes: Any) -> dict[str, Any]:

@@ -30,10 +30,18 @@ from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
 from parsers.models.base import Model
 from parsers.refusals.classifier import Classifier, Floats
-from parsers.refusals.evidence import FEATURES, SMALL, Evidence, Evidencer, Tried, mean_talk
+from parsers.refusals.evidence import (
+    FEATURES,
+    SMALL,
+    Evidence,
+    Evidencer,
+    Tried,
+    mean_talk,
+    other_languages,
+)
 from parsers.refusals.refusal import Refusal, left_out, missing_name, refusal_of
 from parsers.refusals.wording import ASKED, Wording, stems
-from parsers.spelling import english
+from parsers.spelling import english, letters
 from parsers.tokens import Question
 
 FORMAT = 2
@@ -56,6 +64,10 @@ PREFERENCE_ELSEWHERE = 3
 FOLDS = 5
 # Of the words, so many tell that a question is in another language.
 FOREIGN = 0.4
+# So many words with accents, outside of names, tell it as well.
+ACCENTED = 2
+# Marks that open a question in another language.
+OPENING = frozenset("¿¡")
 # What names something is no question all the same from so high a probability on.
 SURELY_NONE = 0.8
 # Two readings whose probabilities are at most so far apart, as logarithms, are both possible.
@@ -131,7 +143,10 @@ class Silence:
         if evidence.left_out and best.said:
             return Sureness(confidence, left_out(evidence))
         called = missing_name(evidence, self.evidencer)
-        kind = "entity" if unnamed else kind_of(evidence, shares, tried, best, called)
+        if unnamed and not is_in_another_language(evidence):
+            kind = "entity"
+        else:
+            kind = kind_of(evidence, shares, tried, best, called)
         return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
 
     def knows_schema(self) -> bool:
@@ -168,9 +183,7 @@ def kind_of(
     Only what speaks for several reasons is left to the probabilities of `CLASSES`.
     """
     values = evidence.values
-    if values["other script"] >= FOREIGN or (
-        values["other language"] > 0 and values["common share"] < FOREIGN
-    ):
+    if is_in_another_language(evidence):
         return "language"
     outside = {kind: float(shares[CLASSES.index(kind)]) for kind in OUTSIDE}
     of_outside = max(outside, key=lambda kind: outside[kind])
@@ -200,6 +213,23 @@ def kind_of(
         if is_told or premise > schema:
             return "premise"
     return "schema"
+
+
+def is_in_another_language(evidence: Evidence) -> bool:
+    """Whether words outside of names tell that a question is in another language.
+
+    Those of another script or of another grammar do, and several with letters that English lacks;
+    grammar may have been mended as a slip of the pen.
+    """
+    values, words = evidence.values, evidence.question.words
+    mended = {letters(evidence.written.words[at]) for at in evidence.mended}
+    is_grammar = values["other language"] > 0 or bool(mended & other_languages())
+    accented = [
+        at for at in evidence.unknown
+        if words[at][:1].islower() and not words[at].isascii() and at not in evidence.named
+    ]  # fmt: skip
+    is_spoken = is_grammar or len(accented) >= ACCENTED or evidence.written.text[:1] in OPENING
+    return values["other script"] >= FOREIGN or (is_spoken and values["common share"] < FOREIGN)
 
 
 def _in_two_ways(tried: Sequence[Tried], best: Tried) -> bool:

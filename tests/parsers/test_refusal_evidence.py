@@ -105,6 +105,8 @@ def test_a_name_mended_by_more_than_a_slip_is_doubted(evidencer: Evidencer) -> N
         "Apa ibu kota Norway?",
         "Какова площадь Norway?",
         "Norwayの首都はどこですか",
+        "Norway'ın komşuları hangi ülkelerdir?",
+        "¿Superficie Norway?",
     ],
 )
 def test_other_languages_are_refused_as_such(evidencer: Evidencer, question: str) -> None:
