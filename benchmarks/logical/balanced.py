@@ -117,6 +117,14 @@ def overall(own: Mapping[Key, Sequence[float]], sizes: Mapping[Key, int], kind: 
     return f"{means @ weights:.1f} ± {1.96 * (errors @ weights**2) ** 0.5:.1f}"
 
 
+def asked(done: Done, kind: str) -> int:
+    """The queries of a type that the reasoner with most of them was asked."""
+    return max(
+        sum(len(ranks) for key, ranks in own.items() if key[0] == kind)
+        for own in done.ranks.values()
+    )
+
+
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table in Markdown."""
     print(f"\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
@@ -128,13 +136,17 @@ def tell(benchmark: str, done: Done, sizes: Mapping[Key, int]) -> None:
     """Print both tables, and the seconds of each reasoner."""
     kinds = list(dict.fromkeys(kind for kind, _ in sizes))
     theirs = {one.title: one.values for one in PUBLISHED[benchmark]}
-    rows = []
+    head, rows = ["type", "queries"], [[kind, str(asked(done, kind))] for kind in kinds]
     for name, own in done.ranks.items():
-        rows.append([name, *(overall(own, sizes, kind) for kind in kinds)])
+        head.append(name)
+        for row in rows:
+            row.append(overall(own, sizes, row[0]))
         if name in theirs:
-            figures = (theirs[name].get((("type", kind),)) for kind in kinds)
-            rows.append(["published", *("" if one is None else f"{one:.1f}" for one in figures)])
-    table(["", *kinds], rows)
+            head.append("published")
+            for row in rows:
+                figure = theirs[name].get((("type", row[0]),))
+                row.append("" if figure is None else f"{figure:.1f}")
+    table(head, rows)
     keys = [key for key in sizes if sum(kind == key[0] for kind, _ in sizes) > 1]
     table(
         ["type", "reduces to", "queries", *done.ranks],
