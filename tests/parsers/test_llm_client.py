@@ -339,6 +339,9 @@ def test_a_file_goes_the_same_way(
         def __init__(self, path: str, **options: Any) -> None:
             assert Path(path).read_bytes() == b"GGUF" and options["n_ctx"] == 4096
 
+        def close(self) -> None:
+            """As the package frees its memory."""
+
         def create_chat_completion(self, **body: Any) -> dict[str, Any]:
             asked.append(body)
             choice = {"message": {"content": OSLO}, "finish_reason": "stop"}

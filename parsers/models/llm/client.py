@@ -7,6 +7,7 @@ The key is no part of what is asked, and is kept nowhere.
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import json
 import os
@@ -121,6 +122,8 @@ class Local:
             )
         except Exception as error:  # whatever the package raises of a file that is none
             raise AskError(f"{path}: cannot be loaded: {str(error)[:_TOLD]}") from None
+        # Left to the end of the process, it would be freed after what frees it.
+        atexit.register(self._model.close)
         self._grammar = llama_cpp.LlamaGrammar
         self._grammars: dict[str, Any] = {}
         self._lock = threading.Lock()
