@@ -20,6 +20,8 @@ from rapidfuzz.distance import OSA
 NEAR_WORD = 75
 # A word of so many letters may have so many slips: letters lost, added, exchanged or swapped.
 SLIPS = ((4, 1), (8, 2))
+# In a name so long two slips are thought of, and three.
+_LONG = (7, 14)
 # Sorting the words costs a little: "X of Y" is more often X of Y than Y of X.
 SORTED = 0.97
 
@@ -197,6 +199,20 @@ def similarity(one: str, other: str) -> float:
 
 
 @lru_cache(maxsize=100_000)
+def is_slip(written: str, name: str) -> bool:
+    """Whether letters may be a slip of the pen for those of a name: "lativa", but not "latveria".
+
+    Two slips are for long names, leave the first letter and add hardly any. An ending makes
+    another form of a name: "european".
+    """
+    written = written.removesuffix("s") if not name.endswith("s") else written
+    edits = OSA.distance(written, name)
+    if edits <= 1 or (len(name) > 3 and written.startswith(name[:-1])):
+        return True
+    is_like = written[:1] == name[:1] and len(written) < len(name) + 2
+    return is_like and edits <= sum(len(name) >= long for long in (0, *_LONG))
+
+
 def _plain(text: str) -> str:
     return " ".join(_ADDRESS.sub("", text).casefold().split())
 

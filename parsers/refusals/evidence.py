@@ -26,9 +26,17 @@ from kopl.traits import names_in
 from kopl.types import Kind, Type
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions, stem
+from parsers.refusals.omissions import (
+    asks_again,
+    items_beside,
+    left_out,
+    stands_beside,
+    unused_names,
+    unused_numbers,
+)
 from parsers.refusals.openings import sort_of
 from parsers.refusals.wording import ASKED, Item, Wording, schema_items, script, stems
-from parsers.spelling import foldings, letters
+from parsers.spelling import foldings, is_slip, letters
 from parsers.tokens import Question
 
 # Logarithms of probabilities below it are all alike.
@@ -54,21 +62,10 @@ _ASKING = frozenset("who whose where when how many much old long tall".split()) 
 SURE = 0.5
 # ... and so surely that it hardly ever means anything else.
 SURELY = 0.8
+# What stands in front of a name of which something is asked.
+OF = frozenset(("of", "in", "for", "from"))
 # An answer that says there is none: a count or a quantity of zero.
-_OF = frozenset(("of", "in", "for", "from"))
 _ZERO = re.compile(r"0(?: |$)")
-_YEAR = re.compile(r"1\d{3}|20\d{2}")
-_NOT = re.compile(r"\b(?:not|never|except|(?:do|does|did|is|are|was|were|have|has)n['’]?t)\b", re.I)
-# "The second largest": no program says another than the first.
-_ORDINAL = re.compile(
-    r"\b(?:second|third|fourth|fifth|sixth|seventh|eighth|ninth|tenth|\d+(?:nd|rd|th))"
-    r"(?=[- ](?:\w{2,}est|most|least)\b)",
-    re.I,
-)
-# Questions that begin so ask whether something is, or say "don't you know".
-_WONDERS = re.compile(
-    r"\W*(?:(?:is|are|was|were|do|does|did|has|have|can|could)(?:n['’]?t)?|why)\b", re.I
-)
 _TEXTS = (Kind.NAME, Kind.STRING, Kind.QUANTITY, Kind.TIME, Kind.ANY_VALUE)
 
 
@@ -108,6 +105,14 @@ class NameFit:
     same_first: bool
     span: tuple[int, int] | None
 
+    # Whether what stands there may be a slip of the pen for the name.
+    is_slip: bool = True
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether something that is no slip of the pen for the name is taken for it."""
+        return not self.is_slip and self.fit >= FITTING
+
 
 @dataclass
 class Evidence:
@@ -125,10 +130,14 @@ class Evidence:
     unlinked: list[int] = field(default_factory=list)
     contradicted: list[int] = field(default_factory=list)
     unsupported: list[Item] = field(default_factory=list)
+    # Tokens that surely say a relation or key of the program.
+    explaining: set[int] = field(default_factory=set)
     # Tokens of names that there are, in the program or not.
     named: set[int] = field(default_factory=set)
     # Tokens that are read as words two slips of the pen away.
     mended: list[int] = field(default_factory=list)
+    # Whether one of them is no word of talk ("good", "hi").
+    is_about: bool = False
     # How many separate runs of tokens the names are.
     things: int = 0
     # Those that no name covers, and their stems.
@@ -136,10 +145,14 @@ class Evidence:
     content: list[str] = field(default_factory=list)
     # Years, an ordinal and a "not" that the program does not say, as they were written.
     left_out: list[str] = field(default_factory=list)
+    # Names that the question says and its program does not, as they were written.
+    unused: list[str] = field(default_factory=list)
     # Whether questions that open so hardly ever have such an answer.
     is_seldom: bool = False
     # Whether it asks for a kind of thing that is neither said nor found.
     is_other_kind: bool = False
+    # The word that says that kind.
+    kind_asked: str = ""
 
     def vector(self) -> Floats:
         """The numbers in the order of `FEATURES`."""
@@ -158,7 +171,8 @@ FEATURES = (
     "misspelt", "said together", "rival", "rival ahead", "first support", "first is nothing",
     "empty and probable", "empty and supported", "unknown and probable",
     "agreement", "name edits beyond one", "name change", "seldom so", "concept left out",
-    "head unknown", "head elsewhere", "said otherwise",
+    "head unknown", "head elsewhere", "said otherwise", "numbers not used", "asks again",
+    "name too far", "names beside not used", "items beside not used",
 )  # fmt: skip
 
 
@@ -213,7 +227,7 @@ class Evidencer:
         form = best.prediction.form
         covered = self._of_names(found, form)
         self._of_words(found, covered, form)
-        found.left_out = _left_out(found, covered)
+        found.left_out = left_out(found, covered)
         values["first is nothing"] = values["best is empty"] * values["first support"]
         values["empty and probable"] = values["empty"] * values["probability"]
         values["empty and supported"] = values["empty"] * values["least support"]
@@ -286,6 +300,13 @@ class Evidencer:
                 zip(found.written.words, question.words, strict=True)
             ) if word != read and OSA.distance(letters(word), letters(read)) > 1
         ]  # fmt: skip
+        for one in found.names:
+            inside = range(one.span[0], one.span[1] + 1) if one.span is not None else ()
+            one.is_slip &= all(
+                is_slip(*(letters(asked.words[at]) for asked in (found.written, question)))
+                for at in found.mended if at in inside
+            )  # fmt: skip
+        values["name too far"] = float(any(one.is_taken for one in found.names))
         is_mended = any(
             one.span is not None and one.span[0] <= at <= one.span[1]
             for one in found.names for at in found.mended
@@ -322,6 +343,7 @@ class Evidencer:
                     OSA.distance(key, hit[0]),
                     key[0] == hit[0][0],
                     spans[hit[2]],
+                    is_slip(hit[0], key),
                 )
         # "tolar" for "Slovenian Tolar": whole words of the name, which may be enough.
         words = {letters(word) for text in called for word in text.split()} - SMALL
@@ -377,6 +399,10 @@ class Evidencer:
             sure = [(item, share) for item, share in wording.telling(word) if item[0] != "function"]
             if any(item in items for item, _ in sure):
                 explained += word not in SMALL
+                if any(
+                    item in items and item[0] in ASKED and share >= SURE for item, share in sure
+                ):
+                    found.explaining.add(at)
                 continue
             share = sum(share for _, share in sure)
             if share > 0.25 and (word not in SMALL or word in _ASKING):
@@ -391,7 +417,14 @@ class Evidencer:
         telling_words = explained + len(found.contradicted) + len(found.unknown)
         unknown = len(found.unknown)
         values["unlinked capitals"] = min(3, len(capitals)) / 3
-        values["names not used"] = min(2, len(names)) / 2
+        unused = unused_names(found, covered, mentioned.names, self.linker, wording)
+        beside = [span for span in unused if stands_beside(span, question, covered)]
+        found.unused = [found.written.span(*span) for span in beside or unused]
+        values["names not used"] = min(2, len(unused) - len(beside)) / 2
+        values["names beside not used"] = min(2, len(beside)) / 2
+        values["items beside not used"] = min(1, items_beside(found, wording))
+        values["numbers not used"] = min(2, len(unused_numbers(found, covered))) / 2
+        values["asks again"] = float(asks_again(question))
         values["unknown words"] = min(MOST_WORDS, unknown) / MOST_WORDS * 2
         values["unknown share"] = unknown / max(1, len(content))
         values["rare words"] = min(3, rare) / 3
@@ -436,6 +469,7 @@ class Evidencer:
         other = [n for n in mentioned.items if self.mentions.entries[n] not in items]
         values["items not used"] = min(2, len(other)) / 2
         values["talk"] = mean_talk(words, self.talk)
+        found.is_about = any(self.talk.get(every[at], 0) <= 0 for at in found.named)
         values["seldom so"] = 0.0
         if found.program is not None:
             sort = sort_of(found.program, form, self.linker.schema)
@@ -444,6 +478,8 @@ class Evidencer:
         head = _head(every, covered)
         values["concept left out"] = self._left_concept(found, head, every, items)
         found.is_other_kind = values["concept left out"] > 0 and not values["truth"]
+        if found.is_other_kind and head is not None:
+            found.kind_asked = found.written.words[head]
         values["said otherwise"] = float(
             not explained and max(doubts, default=0) >= SURELY and values["least support"] < 0.05
         )
@@ -548,33 +584,9 @@ def _head(stems: Sequence[str], covered: Collection[int]) -> int | None:
             continue
         if before == "the" and at > 2:
             at, before = at - 1, stems[at - 2]
-        if before in _OF and stems[at - 2] and at - 2 not in covered:
+        if before in OF and stems[at - 2] and at - 2 not in covered:
             return at - 2
     return None
-
-
-def _left_out(found: Evidence, covered: Collection[int]) -> list[str]:
-    """The years, ordinals and the "not" of a question that its program does not say.
-
-    A year is that of a date, too; in a question of yes or no a "not" only wonders.
-    """
-    question, program = found.question, found.program
-    if program is None:
-        return []
-    calls = list(post_order(program))
-    texts = " ".join(text for call in calls for text in call.arguments)
-    left = [
-        word for at, word in enumerate(question.words)
-        if _YEAR.fullmatch(word) and at not in covered and at not in found.named
-        and word not in texts
-    ]  # fmt: skip
-    left += _ORDINAL.findall(found.written.text)
-    negated = _NOT.search(found.written.text)
-    is_said = any("!=" in call.arguments for call in calls)
-    is_wondering = found.values["truth"] or _WONDERS.match(found.written.text)
-    if negated and not is_said and not is_wondering:
-        left.append(negated[0])
-    return left
 
 
 def mean_talk(words: Sequence[str], talk: Mapping[str, float]) -> float:

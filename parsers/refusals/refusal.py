@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from kopl.program import Call
 from kopl.traits import names_in
 from kopl_base.errors import near_names
 from parsers.linking import Linker
-from parsers.refusals.evidence import SMALL, Evidence, Evidencer, Tried
+from parsers.refusals.evidence import FITTING, OF, SMALL, Evidence, Evidencer, Tried
+from parsers.refusals.premises import Premise
 from parsers.refusals.wording import ASKED, asked_items, stems
 from parsers.tokens import Question
 
@@ -47,8 +49,6 @@ def refusal_of(
         return _entity(evidence, linker)
     if kind == "schema" and not _is_said_by_an_item(evidence, linker):
         return _schema(evidence, tried, linker)
-    if kind == "premise":
-        return _premise(tried, best, linker)
     if kind == "ambiguous":
         return _ambiguous(tried, best)
     if kind in ("unsure", "schema"):
@@ -61,14 +61,17 @@ def refusal_of(
     return Refusal(kind, "this is not a question")
 
 
-def left_out(evidence: Evidence) -> Refusal:
+def left_out(words: Sequence[str]) -> Refusal:
     """The refusal of a reading that leaves out what a question says."""
-    said = " and ".join(repr(word) for word in evidence.left_out)
+    said = " and ".join(map(repr, words))
     return Refusal("unsure", f"the best reading leaves out {said}")
 
 
 def _entity(evidence: Evidence, linker: Linker) -> Refusal:
-    called = unknown_name(evidence)
+    taken = [
+        evidence.written.span(*one.span) for one in evidence.names if one.is_taken and one.span
+    ]
+    called = taken[0] if taken else unknown_name(evidence)
     if not called:
         return Refusal("entity", "nothing in the knowledge base has the name that is asked about")
     near = near_names(called, linker.names.index.texts, NEAR)
@@ -79,38 +82,44 @@ def missing_name(evidence: Evidence, evidencer: Evidencer) -> str:
     """The name that a question says and that nothing has, or "".
 
     Words with capitals, or in quotes, are taken for one. Others are where a question that says what
-    is asked is about nothing that there is, and the program about something that it does not say.
+    is asked, or that asks "of" them, is about nothing that there is, and the program about
+    something that it does not say.
     """
+    span = _unknown(evidence)
     called = unknown_name(evidence)
-    if not called or evidencer.is_part_of_a_name(called):
+    if span is None or evidencer.is_part_of_a_name(called):
         return ""
     written = evidence.written.text
     if called[:1].isupper() or any(f"{mark}{called}" in written for mark in "\"'‘“"):
         return called
-    is_far = any(one.fit < DOUBTED for one in evidence.names)
-    return called if is_far and evidence.values["explained"] and not evidence.named else ""
+    is_far = not evidence.names or any(one.fit < DOUBTED for one in evidence.names)
+    before = evidence.question.words[span[0] - 1].lower() if span[0] else ""
+    is_asked = evidence.values["explained"] or before in OF
+    return called if is_far and is_asked and not evidence.named else ""
 
 
 def unknown_name(evidence: Evidence) -> str:
-    """What a question calls something that is not there: the longest run of doubted tokens.
+    """What a question calls something that is not there, as it is written; "" for nothing."""
+    span = _unknown(evidence)
+    return "" if span is None else evidence.written.span(*span)
 
-    "" where nothing is doubted.
-    """
+
+def _unknown(evidence: Evidence) -> tuple[int, int] | None:
+    """The longest run of doubted tokens: the first and the last, None where nothing is doubted."""
     question = evidence.question
     doubted = {
         at
         for one in evidence.names
-        if one.span is not None and one.fit < DOUBTED
+        if one.span is not None and FITTING <= one.fit < DOUBTED
         for at in range(one.span[0], one.span[1] + 1)
     } | {*evidence.unknown, *evidence.unlinked}
     doubted = (doubted - evidence.named) | {*evidence.mended}
     capitals = {at for at in doubted if at and question.words[at][:1].isupper()}
     begins = capitals or doubted
     runs = [(begin, _end(evidence, begin, doubted, bool(capitals))) for begin in sorted(begins)]
-    if not runs:
-        return ""
-    first, last = max(runs, key=lambda run: (run[1] - run[0], -run[0]))
-    return evidence.written.span(first, last)
+    words = ["", *(word.lower() for word in question.words)]
+    # Of two as long as each other, that "of" which something is asked: "the king of Westeros".
+    return max(runs, key=lambda run: (run[1] - run[0], words[run[0]] in OF, -run[0]), default=None)
 
 
 def _end(evidence: Evidence, begin: int, doubted: set[int], by_capitals: bool) -> int:
@@ -162,22 +171,31 @@ def _items_of(tried: Sequence[Tried]) -> Iterator[str]:
             yield from asked_items(one.prediction.program)
 
 
-def _premise(tried: Sequence[Tried], best: Tried, linker: Linker) -> Refusal:
-    nothing = next((one for one in tried if one.said == ()), None)
-    if nothing is None:  # of what was found, none may be denied
-        return Refusal("premise", "the question supposes what is not so")
-    program = nothing.prediction.program
-    asked = asked_items(program) if program is not None else []
-    names = list(dict.fromkeys(names_in(program))) if program is not None else []
+def of_premise(premise: Premise, best: Tried, linker: Linker) -> Refusal:
+    """The refusal of what a question supposes."""
+    told, near = "", list[str]()
+    if premise.apart:
+        told = f"no fact here is about {' and '.join(map(repr, premise.apart))}"
+    elif premise.kind:
+        said = "; ".join((best.said or ())[:NEAR])
+        told = f"{said} is no {premise.kind!r}" if said else f"there is no {premise.kind!r}"
+    elif premise.nothing is not None and (program := premise.nothing.prediction.program):
+        told, near = _nothing(program, linker)
+    told = f": {told}" if told else ""
+    return Refusal("premise", f"the question supposes what is not so{told}", tuple(near))
+
+
+def _nothing(program: Call, linker: Linker) -> tuple[str, list[str]]:
+    """What there is not where a program finds nothing, and what is near to it."""
+    asked, names = asked_items(program), list(dict.fromkeys(names_in(program)))
     if not asked or not names:
-        return Refusal("premise", "the question supposes what is not so")
+        return "", []
     known = [_items_known_of(name, linker) for name in names]
     of = f"{asked[0]!r} of {' and '.join(map(repr, names))}"
     # What is there may be of another year, of another kind, or led to the other way round.
     has_some = any(asked[0] in found for found in known)
-    told = f"no {of} is as it says" if has_some else f"there is no {of}"
     near = near_names(asked[0], [item for item in known[0] if item != asked[0]], NEAR)
-    return Refusal("premise", f"the question supposes what is not so: {told}", tuple(near))
+    return f"no {of} is as it says" if has_some else f"there is no {of}", list(near)
 
 
 def _items_known_of(name: str, linker: Linker) -> dict[str, None]:

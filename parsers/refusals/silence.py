@@ -39,7 +39,8 @@ from parsers.refusals.evidence import (
     mean_talk,
     other_languages,
 )
-from parsers.refusals.refusal import Refusal, left_out, missing_name, refusal_of
+from parsers.refusals.premises import Premises
+from parsers.refusals.refusal import Refusal, left_out, missing_name, of_premise, refusal_of
 from parsers.refusals.wording import ASKED, Wording, stems
 from parsers.spelling import english, letters
 from parsers.tokens import Question
@@ -54,6 +55,9 @@ CLASSES = ("right", "wrong", *OUTSIDE)
 # Of the content words of a question, so many are replaced by ones that the training did not have,
 # and of these so many by other words that it had.
 STRANGE, MISLEADING = 0.2, 0.5
+# Of the questions with an answer, so many are asked once more with something that their programs do
+# not say: so many of these for something else, too, and of the others so many of a further name.
+FURTHER, ITEMS, BESIDE = 0.4, 0.25, 0.7
 # To answer a question rightly counts so much more than to refuse one that has no answer: who does
 # not believe an answer can look at its program, and who gets none has nothing.
 PREFERENCE = 4
@@ -119,7 +123,7 @@ class Silence:
     ) -> None:  # fmt: skip
         self.wording, self.classifier, self.least, self.fitted = wording, classifier, least, fitted
         self.evidencer = evidencer_of(model, wording)
-        self.linker = self.evidencer.linker
+        self.linker, self.premises = self.evidencer.linker, Premises(self.evidencer)
         self.evidencer.talk = dict(talk)
 
     def judged(
@@ -135,19 +139,35 @@ class Silence:
         evidence = self.evidencer.of(question, tried, best)
         shares = self.classifier.probabilities(evidence.vector()[None])[0]
         confidence = float(shares[0])
-        if evidence.left_out or evidence.is_seldom or evidence.is_other_kind:
+        is_taken = any(one.is_taken for one in evidence.names)
+        if evidence.left_out or evidence.is_seldom or evidence.is_other_kind or is_taken:
             confidence = min(confidence, LEFT_OUT)
         least = self.least if least is None else least
         if least == 0 or (confidence >= least and best.said and not unnamed):
             return Sureness(confidence, None)
         if evidence.left_out and best.said:
-            return Sureness(confidence, left_out(evidence))
+            return Sureness(confidence, left_out(evidence.left_out))
+        return Sureness(confidence, self._refusal(question, evidence, shares, tried, best, unnamed))
+
+    def _refusal(
+        self, question: str, evidence: Evidence, shares: Floats, tried: Sequence[Tried],
+        best: Tried, unnamed: bool,
+    ) -> Refusal:  # fmt: skip
+        """Why a question is refused."""
+        outside = {kind: float(shares[CLASSES.index(kind)]) for kind in OUTSIDE}
+        premise = self.premises.of(question, tried, best, evidence, outside)
         called = missing_name(evidence, self.evidencer)
-        if unnamed and not is_in_another_language(evidence):
+        if not called:
+            called = next((one.name for one in evidence.names if one.is_taken), "")
+        kind = kind_of(evidence, shares, tried, best, called, premise is not None)
+        if unnamed and kind != "none" and not is_in_another_language(evidence):
             kind = "entity"
-        else:
-            kind = kind_of(evidence, shares, tried, best, called)
-        return Sureness(confidence, refusal_of(kind, evidence, tried, best, self.linker))
+        if kind == "premise" and premise is not None:
+            return of_premise(premise, best, self.linker)
+        is_read = best.said and not evidence.unknown and not evidence.unsupported
+        if evidence.unused and (kind in ("unsure", "ambiguous") or (kind == "schema" and is_read)):
+            return left_out(evidence.unused)
+        return refusal_of(kind, evidence, tried, best, self.linker)
 
     def knows_schema(self) -> bool:
         """Whether training had most relations and keys of the knowledge base; else it is another.
@@ -176,9 +196,12 @@ class Silence:
 
 
 def kind_of(
-    evidence: Evidence, shares: Floats, tried: Sequence[Tried], best: Tried, called: str
+    evidence: Evidence, shares: Floats, tried: Sequence[Tried], best: Tried, called: str,
+    is_false: bool = False,
 ) -> str:  # fmt: skip
     """The reason to refuse, by what was found; ``called`` is the name that nothing has, or "".
+
+    ``is_false``: what the question supposes is plainly not so.
 
     Only what speaks for several reasons is left to the probabilities of `CLASSES`.
     """
@@ -192,6 +215,9 @@ def kind_of(
         return "language"
     if of_outside == "none" and (not evidence.named or outside["none"] >= SURELY_NONE):
         return "none"
+    asks = "?" in evidence.question.text and evidence.unknown
+    if values["talk"] > 0 and not (values["explained"] or evidence.is_about or asks):
+        return "none"  # its words come in talk
     is_asked = "?" in evidence.question.text or values["begins as known"] >= 1
     if not evidence.named and not called and not is_asked and not values["explained"]:
         return "none"
@@ -205,14 +231,9 @@ def kind_of(
     is_likely = likeliest == "right" or (likeliest == "wrong" and not is_doubted)
     if best.said and is_likely and not is_other:
         return "unsure"
-    if evidence.is_other_kind and not evidence.unknown:
+    if is_false:
         return "premise"
-    if evidence.named and not evidence.unknown:
-        premise, schema = (shares[CLASSES.index(kind)] for kind in ("premise", "schema"))
-        is_told = not evidence.unsupported or evidence.things > 1
-        if is_told or premise > schema:
-            return "premise"
-    return "schema"
+    return "schema" if is_doubted or is_other or not best.said else "unsure"
 
 
 def is_in_another_language(evidence: Evidence) -> bool:
@@ -330,6 +351,7 @@ def fit_over(parts: Sequence[tuple[Model, Sequence[Answered]]], wording: Wording
     found: list[Evidence] = []
     labels: list[str] = []
     folds_of: list[int] = []
+    more: list[bool] = []  # whether it asks for more than its program says
     for part, (model, own) in enumerate(parts):
         evidencer = evidencer_of(model, wording)
         for number, one in enumerate(own):
@@ -340,7 +362,15 @@ def fit_over(parts: Sequence[tuple[Model, Sequence[Answered]]], wording: Wording
                 every.append(evidencer.of(strange, one.tried, one.best))
             found += every
             labels += [one.label] * len(every)
-            folds_of += [number % FOLDS if len(parts) == 1 else part] * len(every)
+            more += [False] * len(every)
+            if not one.is_outside and random.random() < FURTHER:
+                other = evidencer.of(*_other(own, number, random))
+                asked = asking_more(evidence, other, random)
+                found.append(evidencer.of(asked, one.tried, one.best))
+                labels.append("wrong")
+                more.append(True)
+            fold = number % FOLDS if len(parts) == 1 else part
+            folds_of += [fold] * (len(found) - len(folds_of))
     answered = [one for _, own in parts for one in own]
     talks = _Talk(found, labels)
     for evidence, label in zip(found, labels, strict=True):
@@ -350,17 +380,20 @@ def fit_over(parts: Sequence[tuple[Model, Sequence[Answered]]], wording: Wording
     shares = np.zeros((len(found), len(CLASSES)))
     folds = np.array(folds_of)
     for part in sorted(set(folds_of)):
-        fold = Classifier.fit(vectors[folds != part], numbers[folds != part], CLASSES)
-        shares[folds == part] = fold.probabilities(vectors[folds == part])
+        fitted_on = Classifier.fit(vectors[folds != part], numbers[folds != part], CLASSES)
+        shares[folds == part] = fitted_on.probabilities(vectors[folds == part])
     sure, is_right, is_outside = shares[:, 0], numbers == 0, numbers > 1
+    as_asked = ~np.array(more)
     if len(parts) == 1:
         least = least_confidence(sure, is_right, is_outside)
     else:
-        least = least_confidence(sure, is_right, ~is_right, PREFERENCE_ELSEWHERE)
+        told = sure[as_asked], is_right[as_asked], ~is_right[as_asked]
+        least = least_confidence(*told, PREFERENCE_ELSEWHERE)
     outside = sum(one.is_outside for one in answered)
     fitted = Fitted(
         len(answered) - outside, outside, sum(one.label == "right" for one in answered),
-        auroc(sure, is_right), float((sure[~is_outside] >= least).mean()),
+        auroc(sure[as_asked], is_right[as_asked]),
+        float((sure[as_asked & ~is_outside] >= least).mean()),
         float((sure[is_outside] < least).mean()),
     )  # fmt: skip
     classifier = Classifier.fit(vectors, numbers, CLASSES)
@@ -385,6 +418,44 @@ def in_other_words(evidence: Evidence, wording: Wording, random: Random) -> str:
         text += [question.text[last:begin], other]
         last = end
     return "".join([*text, question.text[last:]])
+
+
+def _other(
+    answered: Sequence[Answered], number: int, random: Random
+) -> tuple[str, Sequence[Tried], Tried]:
+    """Another question that has an answer, with what was tried."""
+    others = [at for at, one in enumerate(answered) if at != number and not one.is_outside]
+    one = answered[random.choice(others or [number])]
+    return one.question, one.tried, one.best
+
+
+def asking_more(evidence: Evidence, other: Evidence, random: Random) -> str:
+    """A question that asks for more than its program says: about another name, too, or again.
+
+    What is added comes of another question.
+    """
+    text, added = evidence.question.text, other.question.text
+    spans = [one.span for one in evidence.names if one.span is not None and one.fit == 1]
+    names = [one for one in other.names if one.span is not None and one.fit == 1]
+    if (asked := _asking(evidence)) and (more := _asking(other)) and random.random() < ITEMS:
+        end = evidence.question.places[random.choice(asked)][1]
+        word = other.question.words[random.choice(more)].lower()
+        the = "the " if random.random() < 0.5 else ""
+        return f"{text[:end]} and {the}{word}{text[end:]}"
+    if spans and names and random.random() < BESIDE:
+        first, last = random.choice(spans)
+        begin, end = evidence.question.places[first][0], evidence.question.places[last][1]
+        said = other.question.span(*(random.choice(names).span or (0, 0)))
+        both = "both " if random.random() < 0.3 else ""
+        between = random.choice((" and ", " and ", ", ", " or ", " as well as "))
+        return f"{text[:begin]}{both}{text[begin:end]}{between}{said}{text[end:]}"
+    between = random.choice((" and ", "? ", ", ", "? And "))
+    return f"{text.rstrip(' ?.!')}{between}{added[:1].lower()}{added[1:]}"
+
+
+def _asking(evidence: Evidence) -> list[int]:
+    """The tokens of a question that say a relation or key of its program."""
+    return [at for at in evidence.loose if at in evidence.explaining]
 
 
 def _answered(model: Model, asked: Asked, beams: int) -> Answered:

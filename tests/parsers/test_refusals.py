@@ -24,12 +24,20 @@ from parsers.parser import Parser
 from parsers.refusals import KINDS
 from parsers.refusals.classifier import Classifier
 from parsers.refusals.evidence import FEATURES, Evidencer, Tried
-from parsers.refusals.refusal import Refusal, missing_name, refusal_of, unknown_name
+from parsers.refusals.premises import Premise, Premises
+from parsers.refusals.refusal import (
+    Refusal,
+    missing_name,
+    of_premise,
+    refusal_of,
+    unknown_name,
+)
 from parsers.refusals.silence import (
     CLASSES,
     FILE,
     FILE_ELSEWHERE,
     RefusalError,
+    asking_more,
     in_other_words,
     kind_of,
     least_confidence,
@@ -236,7 +244,10 @@ def kind(
     found = evidencer.of(question, [best, *others], best)
     shares = np.full(len(CLASSES), 0.05)
     shares[of] = 0.6
-    return kind_of(found, shares, [best, *others], best, missing_name(found, evidencer))
+    outside = dict(zip(CLASSES[2:], shares[2:].tolist(), strict=True))
+    premise = Premises(evidencer).of(question, [best, *others], best, found, outside)
+    called = missing_name(found, evidencer)
+    return kind_of(found, shares, [best, *others], best, called, premise is not None)
 
 
 def test_two_readings_are_told_apart_from_a_wrong_one(evidencer: Evidencer) -> None:
@@ -253,6 +264,11 @@ def test_the_reason_is_what_was_found(evidencer: Evidencer) -> None:
     assert kind(evidencer, "What is the capital of Vargonia?", best) == "entity"
     assert kind(evidencer, "What is the capital of Norway?", best) == "premise"
     assert kind(evidencer, "What is the cheapest pizza in Norway?", best) == "schema"
+    assert kind(evidencer, "What is the capital of vargonia?", best) == "entity"
+    assert kind(evidencer, "Who is the king of vargonia?", best) == "entity"
+    # What finds nothing was misread where its words are not those of the question.
+    area = tried('QueryAttr(Find("Norway"), area)', ())
+    assert kind(evidencer, "What is the capital of Norway?", area) != "premise"
     assert kind(evidencer, "well done then", best) == "none"
     assert kind(evidencer, "Какая столица у Peru?", best) == "language"
 
@@ -260,6 +276,8 @@ def test_the_reason_is_what_was_found(evidencer: Evidencer) -> None:
 def test_nothing_is_denied_that_is_there(evidencer: Evidencer, small: KnowledgeBase) -> None:
     def told(question: str, kind: str, program: str) -> Refusal:
         best = tried(program, ())
+        if kind == "premise":
+            return of_premise(Premise(nothing=best), best, evidencer.linker)
         return refusal_of(
             kind, evidencer.of(question, [best], best), [best], best, evidencer.linker
         )
@@ -270,6 +288,10 @@ def test_nothing_is_denied_that_is_there(evidencer: Evidencer, small: KnowledgeB
     assert "there is no" not in found and "no 'area' of 'Norway' is as" in found
     lacking = told(text, "premise", 'QueryAttr(Find("Norway"), population)')
     assert "there is no 'population' of 'Norway'" in lacking.message
+    king = of_premise(Premise(kind="king"), tried(year, ("Olaf",)), evidencer.linker)
+    assert king.message.endswith("Olaf is no 'king'")
+    apart = of_premise(Premise(apart=("Norway", "Lima")), tried(year, ()), evidencer.linker)
+    assert apart.message.endswith("no fact here is about 'Norway' and 'Lima'")
     for text in ("capital", "Capitals?"):
         item = told(text, "schema", 'QueryName(Relate(Find("Norway"), capital, forward))')
         assert item.kind == "unsure" and "no relation" not in item.message
@@ -298,6 +320,22 @@ def test_other_words_stand_outside_of_names(evidencer: Evidencer) -> None:
     texts = {in_other_words(evidence, evidencer.wording, Random(seed)) for seed in range(20)}
     assert "What is the latipac of Norway?" in texts
     assert all(text.startswith("What is the ") and text.endswith(" of Norway?") for text in texts)
+
+
+def test_what_asks_for_more_is_wrong_with_the_same_program(evidencer: Evidencer) -> None:
+    best = tried('QueryName(Relate(Find("Norway"), capital, forward))', ("Oslo",))
+    other = tried('QueryAttr(Find("Peru"), area)', ("1",))
+    evidence = evidencer.of("What is the capital of Norway?", [best], best)
+    more = evidencer.of("What is the area of Peru?", [other], other)
+    texts = {asking_more(evidence, more, Random(seed)) for seed in range(60)}
+    assert "What is the capital of Norway and Peru?" in texts
+    assert "What is the capital of both Norway and Peru?" in texts
+    assert "What is the capital and area of Norway?" in texts
+    assert "What is the capital of Norway and what is the area of Peru?" in texts
+    told = ("names beside not used", "items beside not used", "asks again", "names not used")
+    for text in texts:
+        found = evidencer.of(text, [best], best)
+        assert any(found.values[name] for name in told), text
 
 
 def test_the_classifier() -> None:
