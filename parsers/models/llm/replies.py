@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from kopl.answer_forms import PLAIN, Asking, Exists, Is
 from kopl.errors import ParseError
 from kopl.executor import Denoted
-from kopl.functions import COUNT, FIND, FUNCTIONS, QUERY_NAME, RELATE
+from kopl.functions import AND, COUNT, FIND, FUNCTIONS, QUERY_NAME, RELATE
 from kopl.hints import unknown_items
 from kopl.program import Call, post_order
 from kopl.text import read
@@ -188,9 +188,9 @@ def replaced(program: Call, others: Mapping[Call, Call]) -> Call:
 def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, Asking]:
     """A program with what a question asks of its denotation, by how the question opens.
 
-    Of a question for yes or no a count says whether there is any, and what gives names is to be
-    the name that the question has besides those in the program, or else its first one; where it
-    has none, what is named is counted.
+    Of a question for yes or no a count says whether there is any; what is chosen is to be the name
+    that the question has besides those in the program, or else its first one. Of other things it is
+    counted whether what the question names besides is among them, or whether there are any.
     """
     if not _YES_NO.match(question):
         return program, PLAIN
@@ -201,13 +201,15 @@ def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, 
         return program, PLAIN
     found = names_in(program)
     others = [name for name in names if name not in found]
-    is_chosen = program.function is not QUERY_NAME and len(found) > 1
-    named = others[:1] or (found[:1] if is_chosen else [])
-    if named:
-        return program, Asking(Is(named[0]))
+    is_set = program.function is QUERY_NAME or output is not Type.NAMES
+    if not is_set:
+        named = [*others, *found]
+        return program, Asking(Is(named[0])) if named else PLAIN
     inner = program.inputs[0] if program.function is QUERY_NAME else program
-    if inner.function is FIND or inner.function.output is Type.NAMES:
+    if inner.function is FIND:
         return program, PLAIN
+    if others:
+        inner = Call(AND, (inner, Call(FIND, (), (others[0],))), ())
     return Call(COUNT, (inner,), ()), Asking(Exists())
 
 
