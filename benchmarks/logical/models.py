@@ -7,7 +7,8 @@
 For each search (a name of `cqa.vocabularies.SEARCHES` with settings) a row of the metric by type,
 MRR or HIT@3, with half the width of the interval that holds the mean 95 times in 100 below it, and
 the published row. Then the processor seconds that 1,000 queries take, ranking left out, and how
-many rows were made for each. With ``--limit`` the first queries of each type, and only ``--types``.
+many rows were made for each. With ``--limit`` the first queries of each type, or with ``--draw``
+those drawn by a seed (files may begin with hard ones), and only ``--types``.
 ``--filtered`` leaves out answers of unions that not every branch gives, as the published figures of
 2u and 2u1p do. ``--groups`` takes types together by free variables and topology: EFOk's.
 """
@@ -84,21 +85,27 @@ def existing(samples: Iterable[Sample], graph: Graph) -> Iterator[Sample]:
 
 
 def chosen(
-    samples: Iterable[Sample], types: set[str], limit: int, by: bool
+    samples: Iterable[Sample], types: set[str], limit: int, by: bool, draw: int | None
 ) -> dict[str, list[Sample]]:
-    """The first queries of each type, or of each group of types."""
-    counts: dict[str, int] = defaultdict(int)
-    found: dict[str, list[Sample]] = defaultdict(list)
+    """The first queries of each type, or those drawn by a seed, or of each group of types."""
+    of_type: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
-        if (types and sample.type not in types) or (limit and counts[sample.type] >= limit):
-            continue
-        counts[sample.type] += 1
-        name = sample.type
-        if by:
-            group, _ = described(sample.type, sample.formula, sample.query)
-            parts = dict(group)
-            name = f"k={parts['free']} {parts['topology']}" if "free" in parts else "trees"
-        found[name].append(sample)
+        enough = limit and draw is None and len(of_type[sample.type]) >= limit
+        if not enough and (not types or sample.type in types):
+            of_type[sample.type].append(sample)
+    found: dict[str, list[Sample]] = defaultdict(list)
+    for kind, own in of_type.items():
+        if limit and draw is not None and own:
+            random = np.random.default_rng(draw)
+            places = np.sort(random.choice(len(own), min(limit, len(own)), replace=False))
+            own = [own[at] for at in places]
+        for sample in own:
+            name = kind
+            if by:
+                group, _ = described(sample.type, sample.formula, sample.query)
+                parts = dict(group)
+                name = f"k={parts['free']} {parts['topology']}" if "free" in parts else "trees"
+            found[name].append(sample)
     return found
 
 
@@ -137,6 +144,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--published", choices=sorted(PUBLISHED), default="")
     parser.add_argument("--types", default="")
     parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--draw", type=int)
     parser.add_argument("--metrics", default="")
     parser.add_argument("--filtered", action="store_true")
     parser.add_argument("--groups", action="store_true")
@@ -146,7 +154,7 @@ def main(arguments: list[str] | None = None) -> int:
     metrics = (given.metrics or METRIC.get(given.published, "mrr")).split(",")
     samples: Iterable[Sample] = read_samples(given.queries, graph=graph)
     types = {name for name in given.types.split(",") if name}
-    groups = chosen(samples, types, given.limit, given.groups)
+    groups = chosen(samples, types, given.limit, given.groups, given.draw)
     if given.filtered:
         groups = {name: list(existing(own, graph)) for name, own in groups.items()}
     for name, figures in published(given.published).items():
