@@ -171,9 +171,8 @@ class _Notation:
         """What stands behind a number."""
         if units is None:
             return f" ({self.literal(' ')} {self.free(1)})?"
-        spelt = [f" {_escaped(unit)}" for unit in units if unit != NO_UNIT]
-        if not spelt:
-            return ""
+        spelt = [f" {_escaped(unit)}" for unit in units]
+        # No unit may also be said: "5 1" is 5.
         if NO_UNIT in units:
             return f" ({self.listed(spelt)})?"
         return f" {self.listed(spelt)}" if len(spelt) == 1 else f" ({self.listed(spelt)})"
@@ -366,10 +365,9 @@ def _constant(terminal: Constant) -> str:
         unit = ""
         if terminal.units is None:
             unit = f"( .{{1,{MOST_TEXT}}})?"
-        elif listed := [Fixed(f" {unit}") for unit in terminal.units if unit != NO_UNIT]:
-            one = either(listed)
-            unit = (optional(one) if NO_UNIT in terminal.units else one).regex()
-            unit = unit if len(listed) == 1 else f"({unit})"
+        else:
+            one = either(Fixed(f" {unit}") for unit in terminal.units)
+            unit = optional(one).regex() if NO_UNIT in terminal.units else f"({one.regex()})"
         ways.append(f"{number().regex()}{unit}")
     if "time" in terminal.types:
         ways.append(time().regex())

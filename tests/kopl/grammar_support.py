@@ -172,7 +172,7 @@ class Maker:
         if rng.choice(types) == "time":
             return self.time()
         unit = rng.choice(schema.units(key))
-        return self.number() + ("" if unit == "1" else f" {unit}")
+        return self.number() + rng.choice(["", " 1"] if unit == "1" else [f" {unit}"])
 
     def string(self) -> str:
         """Any text, with what must be escaped."""
