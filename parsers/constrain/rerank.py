@@ -20,7 +20,7 @@ from kb.arrays import EMPTY, Ids
 from kopl.answer_forms import Asking
 from kopl.denotation import Located, Outcome
 from kopl.executor import Executor
-from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, FIND_ALL, OR, RELATE
+from kopl.functions import AND, COUNT, FILTER_CONCEPT, FIND, FIND_ALL, OR, QUERY_ATTR, RELATE
 from kopl.program import Call, post_order
 from kopl.types import Type
 from kopl_base.errors import KoplError
@@ -160,6 +160,13 @@ class PartialRuns:
         except KoplError:
             return False
 
+    def is_series(self, program: Call) -> bool:
+        """Whether a program looks up a key of one thing, which may have a value for each year."""
+        if program.function is not QUERY_ATTR:
+            return False
+        [things] = program.inputs
+        return len(self.nodes(things)) == 1
+
     def _is_unknown(self, call: Call) -> bool:
         """Whether nothing is known of what a call looks up, or two sets are never of one kind."""
         if call.function is AND:
@@ -273,7 +280,7 @@ def _as_asked(
         return fault, reason
     if asking.several and fault is None:
         return "single", f"{reason}, and several are asked for"
-    if asking.several or asking.form is not None:
+    if asking.several or asking.form is not None or runs.is_series(program):
         return None, reason
     return fault, reason
 

@@ -153,6 +153,24 @@ def test_what_is_asked_decides(
     }
 
 
+def test_values_of_one_thing_by_year_are_one_answer(tiny: KnowledgeBase) -> None:
+    """A population is asked for: the area is a poorer reading, though it has one value."""
+    executor = Executor(tiny)
+    readings = ['QueryAttr(Find("France"), population)', 'QueryAttr(Find("France"), area)']
+    predictions = [
+        Prediction(text, math.log(probability), read(text), None, ONE)
+        for text, probability in zip(readings, (0.6, 0.3), strict=True)
+    ]
+    found = by_evidence(
+        predictions, lambda one: executor.run(one.program or ""), PartialRuns(executor)
+    )
+    assert [one.prediction.text for one in found.kept] == readings
+    # Values of several things are several answers still.
+    assert not PartialRuns(executor).is_series(
+        read("QueryAttr(FilterConcept(FindAll(), city), area)")
+    )
+
+
 def test_names_that_a_name_may_be_short_for() -> None:
     builder = Builder()
     builder.add_concept("c", "thing")
