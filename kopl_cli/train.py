@@ -66,11 +66,11 @@ def find_config(name: str) -> Path:
 
 def run(arguments: argparse.Namespace) -> int:
     """Read the settings, prepare the data, train, evaluate: 0, or 130 when a signal stopped it."""
+    if arguments.resume and arguments.config:
+        raise KoplError("--resume goes on with the settings of the run; leave out --config")
     if (arguments.config or "").startswith("cqa/") and not Path(arguments.config).exists():
         # A model of logical queries, which has settings of its own.
         return train_model(arguments.config, arguments.set)
-    if arguments.resume and arguments.config:
-        raise KoplError("--resume goes on with the settings of the run; leave out --config")
     moment = now()
     with torch_is_needed():
         from generation.recombination import recombined

@@ -129,10 +129,13 @@ def _read_each(values: list[float | None], count: int) -> npt.NDArray[np.float64
 
 def read_evaluation(path: Path | str) -> Evaluation:
     """The evaluation in a file; raises ReadError for a file that holds none."""
+    wanted = "a report of 'kopl cqa evaluate --format json' is expected"
+    if Path(path).is_dir():
+        raise ReadError(f"a folder; {wanted}", source=str(path))
     try:
         return from_json(json.loads(read_text(path)))
     except (ValueError, RecursionError) as error:
-        raise ReadError(f"not JSON: {error}", source=str(path)) from None
+        raise ReadError(f"not JSON: {error}; {wanted}", source=str(path)) from None
     except ReadError:
         raise
     except KoplError as error:

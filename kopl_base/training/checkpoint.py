@@ -40,7 +40,10 @@ def read_weights(network: nn.Module, path: Path) -> None:
     try:
         load_model(network, path)
     except FileNotFoundError:
-        raise CheckpointError(f"{path}: there are no weights yet; the run did not finish") from None
+        raise CheckpointError(
+            f"{path}: there are no weights yet; the run did not finish: go on with it by --resume"
+            f" {path.parent}"
+        ) from None
     except (SafetensorError, RuntimeError, OSError) as error:
         found = weight_shapes(path)
         reason = found and unfitting(network, found)

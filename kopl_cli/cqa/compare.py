@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "runs",
         nargs="+",
-        metavar="RUN",
+        metavar="REPORT",
         help="reports that kopl cqa evaluate --format json wrote; the others are compared with the"
         " first",
     )

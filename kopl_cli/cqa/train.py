@@ -73,7 +73,10 @@ def _config(name: str | None) -> Path | None:
 def train(settings: Settings) -> int:
     """Train by these settings in a free folder."""
     if not settings.graph and not settings.kb:
-        raise KoplError("nothing to learn from: give --graph DIR or --kb KB")
+        raise KoplError(
+            "nothing to learn from: give --graph DIR or --kb KB (to kopl train: --set graph=DIR or"
+            " --set kb=KB)"
+        )
     _check(settings.model)
     graph = graph_of(settings.graph or None, settings.kb or None)
     folder = free_folder(Path(settings.output))

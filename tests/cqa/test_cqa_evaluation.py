@@ -253,8 +253,10 @@ def test_what_is_no_saved_run(value: Any, message: str, tmp_path: Path) -> None:
 
 def test_a_file_that_is_no_json_is_named(tmp_path: Path) -> None:
     (tmp_path / "run.json").write_text("{")
-    with pytest.raises(ReadError, match=r"run\.json: not JSON"):
+    with pytest.raises(ReadError, match=r"run\.json: not JSON.*evaluate --format json"):
         read_evaluation(tmp_path / "run.json")
+    with pytest.raises(ReadError, match="a folder; a report of"):
+        read_evaluation(tmp_path)
 
 
 # --- at size ----------------------------------------------------------------------------------

@@ -69,3 +69,10 @@ def test_what_cannot_be_trained(given: tuple[str, ...], message: str) -> None:
 def test_configs_of_models_are_those_of_the_other_command() -> None:
     with pytest.raises(KoplError, match="--config cqa/none: there is no such file"):
         run(command_parsers, "--config", "cqa/none")
+
+
+def test_the_other_command_says_what_it_takes() -> None:
+    with pytest.raises(KoplError, match="to kopl train: --set graph=DIR or --set kb=KB"):
+        run(command_parsers, "--config", "cqa/complex")
+    with pytest.raises(KoplError, match="leave out --config"):
+        run(command_parsers, "--config", "cqa/complex", "--resume", "run")
