@@ -137,14 +137,19 @@ def _end(evidence: Evidence, begin: int, doubted: set[int], by_capitals: bool) -
 
 
 def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refusal:
-    words = [evidence.written.words[at] for at in _odd(evidence)][:SAID]
-    items = list(dict.fromkeys(_items_of(tried)))
+    """Says what was not understood: that the schema lacks it would claim more than is known."""
     texts = [text for kind in ASKED for text in linker.kb.names_of_kind(kind)]
+    own = stems(evidence.question)
+    of_schema = {one for text in texts for one in stems(Question.of(text))}
+    odd = [at for at in _odd(evidence) if own[at] not in of_schema][:SAID]
+    words = [evidence.written.words[at] for at in odd]
+    items = list(dict.fromkeys(_items_of(tried)))
     near = [text for word in words for text in near_names(word, texts, NEAR)]
     near = list(dict.fromkeys([*near, *items]))[:NEAR]
-    said = " ".join(words)
-    told = f"says {said!r}" if said else "says what is asked"
-    return Refusal("schema", f"no relation and no attribute here {told}", tuple(near))
+    told = f"says {' '.join(words)!r}" if words else "is asked for"
+    return Refusal(
+        "schema", f"it is not clear which relation or attribute here {told}", tuple(near)
+    )
 
 
 def _is_said_by_an_item(evidence: Evidence, linker: Linker) -> bool:

@@ -212,7 +212,7 @@ def test_other_seeds_give_other_questions(lands: KnowledgeBase) -> None:
 
 def test_namesakes_are_told_apart(lands: KnowledgeBase) -> None:
     told = set()
-    for example in generate(lands, 300, 4):
+    for example in generate(lands, 1000, 4):
         for call in post_order(example.program):
             if any(given.arguments == ("Amber",) for given in call.inputs):
                 told.add(call.function.name)
