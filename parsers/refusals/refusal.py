@@ -141,10 +141,11 @@ def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refus
     texts = [text for kind in ASKED for text in linker.kb.names_of_kind(kind)]
     own = stems(evidence.question)
     of_schema = {one for text in texts for one in stems(Question.of(text))}
-    odd = [at for at in _odd(evidence) if own[at] not in of_schema][:SAID]
-    words = [evidence.written.words[at] for at in odd]
+    odd = _odd(evidence)
+    written = evidence.written.words
+    words = [written[at] for at in odd if own[at] not in of_schema][:SAID]
     items = list(dict.fromkeys(_items_of(tried)))
-    near = [text for word in words for text in near_names(word, texts, NEAR)]
+    near = [text for at in odd[:SAID] for text in near_names(written[at], texts, NEAR)]
     near = list(dict.fromkeys([*near, *items]))[:NEAR]
     told = f"says {' '.join(words)!r}" if words else "is asked for"
     return Refusal(
