@@ -23,7 +23,8 @@ from kopl.functions import FUNCTIONS, SPELLINGS
 from kopl_base.errors import KoplError, near_names
 from kopl_base.packages import version
 from kopl_cli.functions import explain
-from kopl_cli.mcp.tools import Tool, Tools, told
+from kopl_cli.mcp.replies import told
+from kopl_cli.mcp.tools import Tool, Tools
 
 INSTRUCTIONS = """\
 Answers questions over one knowledge base by KoPL programs: nested calls with quoted texts, such as

@@ -1,27 +1,27 @@
 """What agents can do with a knowledge base: each tool a method that gives a model of its result.
 
-Nothing here knows the protocol. Bad input raises KoplError, which `told` puts into words together
-with what to try. Knowledge bases, executors and what is kept here may be shared between threads.
+Nothing here knows the protocol. Bad input raises KoplError, which `kopl_cli.mcp.replies` tells
+together with what to try. Knowledge bases, executors and what is kept here may be shared between
+threads.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from kb import KnowledgeBase
 from kb.arrays import Ids
 from kb.lookup import NODE_KINDS, SCHEMA_KINDS, Facet, Match, above, facets, fact_count, search
 from kb.store import NameKind, suggest
 from kopl.denotation import Located
-from kopl.errors import LimitError, ParseError, TypingError
+from kopl.errors import LimitError
 from kopl.executor import Executor, Limits, Result, TraceStep
 from kopl.hints import hints_for
 from kopl.program import Call, linked
@@ -30,22 +30,18 @@ from kopl.typecheck import check
 from kopl.types import Type
 from kopl_base.errors import KoplError, near_names
 from kopl_cli.mcp import results as r
+from kopl_cli.mcp.replies import MOST, ROOM, capped, cut, fitting, short, told
 
 if TYPE_CHECKING:
     from kopl.sparql.evaluate import SparqlExecutor
 
-# What lists may take of an answer by default, in bytes of JSON; with the rest of it less than 2 KB.
-ROOM = 1600
 # The longest text of a program, a query or a question that is read.
 LONGEST_TEXT = 20_000
 # Of each kind so many near names are looked at.
 NEAR = 50
-# A list is never longer.
-MOST = 1000
 # How many things that exist are named where a call finds nothing.
 NAMED = 8
 
-Model = TypeVar("Model", bound=r.Capped)
 Program = Annotated[
     str,
     Field(
@@ -122,7 +118,7 @@ class Tools:
         else:
             count, found = self._all(kinds, within)
         rows = [self._match(match) for match in islice(found, limit or 100)]
-        return _capped(r.FoundNames(count=count, matches=[]), "matches", rows, limit, count)
+        return capped(r.FoundNames(count=count, matches=[]), "matches", rows, limit, count)
 
     def _near(self, text: str, kinds: Sequence[NameKind], within: Ids | None) -> list[Match]:
         names = self._called if within is None else lambda _: self._called_of(within)
@@ -231,7 +227,7 @@ class Tools:
         empty = r.SchemaPart(count=len(found), of=of[:200], things=len(nodes), rows=[])
         if text.strip() and not found:
             empty.more = "nothing is called so; leave text out to see all"
-        return _capped(empty, "rows", rows, limit, len(found))
+        return capped(empty, "rows", rows, limit, len(found))
 
     @cached_property
     def _of_all(self) -> list[Facet]:
@@ -266,12 +262,12 @@ class Tools:
         ran = r.Ran(state=state, answer=result.answer, count=count, denotation=[])
         ran.hints = result.hints[:5] or None
         if trace:
-            ran.trace = _fitting([_traced(step) for step in result.trace or ()], ROOM)
+            ran.trace = fitting([_traced(step) for step in result.trace or ()], ROOM)
         if not count or result.denotation == ["0"]:
             ran.to_try = self._instead(result)
         if limit is None:
-            ran.answer = _short(ran.answer)
-        return _capped(ran, "denotation", result.denotation, limit, count)
+            ran.answer = short(ran.answer)
+        return capped(ran, "denotation", result.denotation, limit, count)
 
     def check_program(self, program: Program) -> r.Checked:
         """Tells whether a KoPL program types and its names exist, without running it."""
@@ -285,7 +281,7 @@ class Tools:
             for number, (one, inputs) in enumerate(linked(steps[-1].call))
         ]
         return r.Checked(
-            well_typed=True, calls=_fitting(calls, ROOM), hints=hints_for(self.kb, call) or None
+            well_typed=True, calls=fitting(calls, ROOM), hints=hints_for(self.kb, call) or None
         )
 
     def evidence(self, program: Program, limit: Limit = None) -> r.RestsOn:
@@ -298,7 +294,7 @@ class Tools:
         assert found is not None
         shown = islice(found.facts(), limit or 50)
         rows = [r.RestingOn(**_filled(fact.to_json())) for fact in shown]
-        denotation = _fitting(_cut(result.denotation), ROOM // 4)
+        denotation = fitting(cut(result.denotation), ROOM // 4)
         empty = r.RestsOn(
             count=len(found),
             state=result.state,
@@ -306,7 +302,7 @@ class Tools:
             minimal=found.is_minimal,
             facts=[],
         )
-        return _capped(empty, "facts", rows, limit, len(found))
+        return capped(empty, "facts", rows, limit, len(found))
 
     def translate(
         self,
@@ -352,7 +348,7 @@ class Tools:
         call = [call for call, _ in linked(result.program)][step.number]
         shown = f"call {step.number}, {step.text}, is the first that finds nothing"
         if not call.inputs:
-            return f"{shown}; search(text={_short(call.arguments[0])!r}) gives near names"
+            return f"{shown}; search(text={short(call.arguments[0])!r}) gives near names"
         if call.function.name == "And":
             return f"{shown}: the two sets have nothing in common"
         had = self.executor.outcome(call.inputs[0], {})
@@ -379,7 +375,7 @@ class Tools:
             told = [f"{f.name} ({', '.join(f.forms[:2])}: {f.example})" for f in near]
         if not told:
             return shown
-        return _short(f"{shown}; what its input has: {'; '.join(told)}", 600)
+        return short(f"{shown}; what its input has: {'; '.join(told)}", 600)
 
     @staticmethod
     def _rank(wanted: str, found: list[Facet]) -> list[Facet]:
@@ -420,7 +416,7 @@ class Tools:
         answers = [*answer.answers]
         asked.count = len(answers)
         asked.state = "unique" if len(answers) == 1 else "several" if answers else "empty"
-        return _capped(asked, "answers", answers, limit, len(answers))
+        return capped(asked, "answers", answers, limit, len(answers))
 
     def run_sparql(
         self,
@@ -441,16 +437,16 @@ class Tools:
         columns = [*answer["head"]["vars"]]
         found = answer["results"]["bindings"]
         rows = [
-            [_short(row.get(name, {}).get("value", ""), 500) or "" for name in columns]
+            [short(row.get(name, {}).get("value", ""), 500) or "" for name in columns]
             for row in found[:MOST]
         ]
         count = len(found)
         empty = r.SparqlAnswer(count=count, columns=columns, rows=[])
-        capped = _capped(empty, "rows", rows, limit, count)
+        answered = capped(empty, "rows", rows, limit, count)
         if count > self.limits.rows:  # one more than it is asked for
-            capped.count = self.limits.rows
-            capped.more = "there are more rows than are fetched; use LIMIT and OFFSET"
-        return capped
+            answered.count = self.limits.rows
+            answered.more = "there are more rows than are fetched; use LIMIT and OFFSET"
+        return answered
 
     def _bounded(self, query: str) -> Any:
         """The query with a limit of rows, where it can be read here; engines read the rest."""
@@ -538,89 +534,6 @@ class Tools:
             self._sparql.close()
 
 
-# --- errors ---------------------------------------------------------------------------------------
-
-
-def told(error: KoplError) -> r.ErrorTold:
-    """What is wrong with an argument, and what to try."""
-    message = str(getattr(error, "message", None) or error)
-    to_try = getattr(error, "to_try", None) or _TO_TRY.get(error.kind)
-    if isinstance(error, ParseError | TypingError):
-        to_try = to_try and f"{to_try}; resource kopl://function/NAME explains a function"
-    return r.ErrorTold(
-        kind=error.kind,
-        message=_short(message, 800) or "",
-        call=getattr(error, "call", None),
-        to_try=to_try,
-    )
-
-
-_TO_TRY = {
-    "parse": "write nested calls with quoted texts, such as"
-    ' Count(Relate(Find("Norway"), "shares border with", "forward"))',
-    "type": "check_program shows what each call gives",
-    "limit": "narrow the program: filter by a concept or a name before the call that is too large",
-    "timed out": "make the query smaller, or add LIMIT",
-    "query not understood": "translate(program, to='sparql') shows the form of queries",
-    "engine missing": "run_program answers the same without another package",
-    "not in KoPL": "run_sparql answers queries that no program says",
-}
-
-
-# --- what fits ------------------------------------------------------------------------------------
-
-
-def _capped(result: Model, field: str, rows: Sequence[Any], limit: int | None, count: int) -> Model:
-    """The result with as many of the rows as are asked for, or as fit, with long texts cut."""
-    more = []
-    chosen = list(rows[:limit])
-    if limit is None:
-        short = [_cut(row) for row in rows]
-        chosen = _fitting(short, ROOM - len(_json(result)))
-        if chosen != list(rows[: len(chosen)]):
-            more.append("long texts are cut, not with a limit")
-    if len(chosen) < count:
-        most = f"at most {MOST}" if count > MOST else f"up to {count}"
-        more.append(f"{len(chosen)} of {count} shown; give limit ({most})")
-    setattr(result, field, chosen)
-    result.more = "; ".join(more) or result.more
-    return result
-
-
-def _cut(value: Any) -> Any:
-    """The value with the texts in it cut."""
-    if isinstance(value, str):
-        return _short(value)
-    if isinstance(value, BaseModel):
-        return type(value)(**{name: _cut(getattr(value, name)) for name in value.model_fields_set})
-    if isinstance(value, list):
-        return [_cut(one) for one in value]
-    if isinstance(value, dict):
-        return {name: _cut(one) for name, one in value.items()}
-    return value
-
-
-def _fitting(rows: Sequence[Any], room: int) -> list[Any]:
-    """As many of the first rows as fit, one at least."""
-    kept: list[Any] = []
-    for row in rows:
-        room -= len(_json(row)) + 2
-        if room < 0 and kept:
-            break
-        kept.append(row)
-    return kept
-
-
-def _json(value: Any) -> bytes:
-    if isinstance(value, BaseModel):
-        return value.model_dump_json(exclude_none=True).encode()
-    return json.dumps(value, ensure_ascii=False).encode()
-
-
-def _short(text: str | None, most: int = 300) -> str | None:
-    return text if text is None or len(text) <= most else text[:most] + "…"
-
-
 def _filled(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value not in (None, {}, [])}
 
@@ -652,12 +565,12 @@ def _row(facet: Facet) -> r.SchemaRow:
         values=[*facet.forms[:6]] or None,
         things=facet.things or None,
         facts=facet.facts,
-        example=_short(facet.example, 60) or "",
+        example=short(facet.example, 60) or "",
     )
 
 
 def _traced(step: TraceStep) -> r.TracedCall:
-    shown = [_short(text, 80) or "" for text in step.shown[:3]]
+    shown = [short(text, 80) or "" for text in step.shown[:3]]
     return r.TracedCall(call=step.number, text=step.text, count=step.count, shown=shown)
 
 
