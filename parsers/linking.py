@@ -330,6 +330,12 @@ def stem(word: str) -> str:
     return word
 
 
+def stems_of(text: str) -> list[str]:
+    """The stems of a text's words."""
+    found = (stem(letters(word)) for word in Question.of(text).words)
+    return [one for one in found if one]
+
+
 # --- what a question may be about -----------------------------------------------------------------
 
 # So many names are given at most, and so many of those that are spelt like a word.

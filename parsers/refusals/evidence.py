@@ -25,7 +25,7 @@ from kopl.program import Call, post_order
 from kopl.traits import names_in
 from kopl.types import Kind, Type
 from parsers.languages import Prediction
-from parsers.linking import Linker, Mentions, stem
+from parsers.linking import Linker, Mentions, stem, stems_of
 from parsers.refusals.omissions import (
     asks_again,
     items_beside,
@@ -558,7 +558,7 @@ class Evidencer:
 
     def _support(self, item: Item, words: Sequence[str], every: Sequence[str]) -> float:
         """How surely the words of a question say an item: by training, or by what it is called."""
-        called = [w for w in stems(Question.of(item[1])) if w and w not in SMALL]
+        called = [word for word in stems_of(item[1]) if word not in SMALL]
         said = sum(word in every for word in called) / len(called) if called else 0.0
         return max(said * 0.9, self.wording.support(item, words))
 

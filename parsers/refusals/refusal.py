@@ -9,7 +9,7 @@ from typing import Any
 from kopl.program import Call
 from kopl.traits import names_in
 from kopl_base.errors import near_names
-from parsers.linking import Linker
+from parsers.linking import Linker, stems_of
 from parsers.refusals.evidence import FITTING, OF, SMALL, Evidence, Evidencer, Tried
 from parsers.refusals.premises import Premise
 from parsers.refusals.wording import ASKED, asked_items, stems
@@ -158,7 +158,7 @@ def _is_said_by_an_item(evidence: Evidence, linker: Linker) -> bool:
     words = stems(evidence.question)
     said = " ".join(words[at] for at in _odd(evidence))
     return said in {
-        " ".join(filter(None, stems(Question.of(text))))
+        " ".join(stems_of(text))
         for kind in ASKED for text in linker.kb.names_of_kind(kind)
     }  # fmt: skip
 

@@ -15,10 +15,11 @@ from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
 from kopl.text import write_nested_json
 from kopl.types import Kind
+from parsers.linking import stems_of
 from parsers.models.llm.client import Messages
 from parsers.models.llm.examples import ExampleIndex, Masker, PromptExample
 from parsers.models.llm.settings import LlmSettings
-from parsers.models.llm.surroundings import Surroundings, stems_of
+from parsers.models.llm.surroundings import Surroundings
 from parsers.spelling import letters
 from parsers.tokens import Question
 

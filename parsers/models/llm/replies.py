@@ -20,8 +20,8 @@ from kopl_base.chat import Completion
 from kopl_base.errors import KoplError
 from parsers.constrain.rerank import PartialRuns
 from parsers.languages import OutputLanguage, Prediction
-from parsers.linking import Linker
-from parsers.models.llm.surroundings import Surroundings, stems_of
+from parsers.linking import Linker, stems_of
+from parsers.models.llm.surroundings import Surroundings
 
 # A program that needed a repair counts so much as one that needed none.
 REPAIRED = 0.7

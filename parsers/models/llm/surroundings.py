@@ -10,9 +10,7 @@ from kb import KnowledgeBase
 from kb.arrays import Ids, unique
 from kb.schema import Key, Schema
 from kb.values import NO_UNIT
-from parsers.linking import stem
-from parsers.spelling import letters
-from parsers.tokens import Question
+from parsers.linking import stems_of
 
 # Of one thing so many relations of each direction, and keys, are shown; of a kind so many things
 # are looked at.
@@ -154,12 +152,6 @@ class Surroundings:
     def _concepts(self) -> dict[str, str]:
         names = (self.kb.name_of(one) for one in self.kb.concepts_with_instances())
         return {name: " ".join(stems_of(name)) for name in names if name}
-
-
-def stems_of(text: str) -> list[str]:
-    """The stems of a text's words."""
-    found = (stem(letters(word)) for word in Question.of(text).words)
-    return [one for one in found if one]
 
 
 def said(item: str, words: Collection[str]) -> float:
