@@ -1,9 +1,21 @@
-"""How far long work is: a bar on a terminal, and only once the work takes a while."""
+"""How far long work is: a bar on a terminal, and only once the work takes a while.
+
+With the environment's KOPL_PROGRESS a program reads it, too: that file gets a JSON line at the
+begin of each piece of work, twice a second meanwhile and at its end::
+
+    {"title": "epoch 1/5", "done": 512.0, "total": 4000.0, "left": 31.5, "note": "loss 0.412",
+     "ended": false, "process": 4711}
+
+``total`` and ``left`` (seconds) are null where they are not known. Several processes may write to
+one file, which each line tells apart.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import math
+import os
 import sys
 import time
 from collections import deque
@@ -20,6 +32,9 @@ CALM, CALM_SHARE = 5.0, 0.1
 LEAST = 30.0  # seconds that a speed is the mean of, at least
 LONG = 600.0  # seconds of work that are told beforehand, where there is something to be done
 MOMENT = 0.2  # seconds of which the first and the last point are kept
+
+FILE = "KOPL_PROGRESS"  # the variable that names a file for programs
+OFTEN = 0.5  # seconds between its lines
 
 
 def about(seconds: float) -> str:
@@ -91,7 +106,8 @@ class TimeLeft:
 class Progress:
     """Tells how far some work is: every long work of the toolkit says it here.
 
-    It is drawn as a `Bar`, unless standard error is not a terminal. What `reach` is given first is
+    It is drawn as a `Bar`, unless standard error is not a terminal, and written as `Lines` where
+    KOPL_PROGRESS names a file; ``shown`` False is neither. What `reach` is given first is
     where the work begins: it took no time. With an ``advice``, work that will take more than `LONG`
     is told once as a warning, the advice behind it, bar or not. ``noted``: a note of what else is
     known takes the place of the percentage.
@@ -117,8 +133,12 @@ class Progress:
         self._advice, self._clock = advice, clock
         self._began = clock()
         self._bar: Bar | None = None
+        file = os.environ.get(FILE) if shown is not False else None
+        self._lines = Lines(file, self, clock) if file else None
 
     def __enter__(self) -> Progress:
+        if self._lines is not None:
+            self._lines.tell("")
         return self
 
     def __exit__(
@@ -129,6 +149,8 @@ class Progress:
     ) -> None:
         if self._bar is not None:
             self._bar.close()
+        if self._lines is not None:
+            self._lines.close()
 
     def advance(self, amount: float) -> None:
         """Say that this much more is done."""
@@ -144,6 +166,8 @@ class Progress:
         self.done = done
         self.time_left.reach(done)
         self._tell()
+        if self._lines is not None:
+            self._lines.show(note)
         if not self._shown:
             return
         if self._bar is None and self._clock() - self._began >= PATIENCE:
@@ -151,12 +175,53 @@ class Progress:
         if self._bar is not None:
             self._bar.show(note)
 
+    def quiet(self) -> None:
+        """Write no more lines for programs."""
+        self._lines = None
+
     def _tell(self) -> None:
         left = self.left
         if self._advice is None or left is None or left <= LONG:
             return
         log.warning("%s will take about %s at this pace; %s", self.title, about(left), self._advice)
         self._advice = None
+
+
+class Lines:
+    """The progress of some work as lines of a file, which another program reads."""
+
+    def __init__(self, file: str, progress: Progress, clock: Callable[[], float]) -> None:
+        self._file, self._progress, self._clock = file, progress, clock
+        self._told, self._note = clock(), ""  # what takes no time has no lines
+        self._begun = False
+
+    def show(self, note: str) -> None:
+        """Write how far it is, unless that was written a moment ago."""
+        self._note = note
+        if self._clock() - self._told >= OFTEN:
+            self.tell(note)
+
+    def close(self) -> None:
+        """Write that it has ended."""
+        if self._begun:
+            self.tell(self._note, ended=True)
+
+    def tell(self, note: str, *, ended: bool = False) -> None:
+        """Write how far it is."""
+        progress = self._progress
+        self._told, self._begun = self._clock(), True
+        left = progress.left
+        line = {
+            "title": progress.title, "done": progress.done, "total": progress.total,
+            "left": None if left is None else round(left, 1), "note": note, "ended": ended,
+            "process": os.getpid(),
+        }  # fmt: skip
+        try:
+            with open(self._file, "ab", buffering=0) as file:  # one write: lines stay whole
+                file.write(json.dumps(line).encode() + b"\n")
+        except OSError as error:
+            log.warning("%s=%s: cannot be written: %s", FILE, self._file, error.strerror)
+            progress.quiet()
 
 
 class Bar:

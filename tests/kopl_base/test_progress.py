@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import json
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -125,3 +127,31 @@ def test_a_bar_shows_what_else_is_known(monkeypatch: pytest.MonkeyPatch) -> None
             noted,
             not noted,
         )
+
+
+def test_a_program_reads_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "progress.jsonl"
+    monkeypatch.setenv("KOPL_PROGRESS", str(file))
+    now = 0.0
+    with Progress("epoch 1/2", 10, noted=True, clock=lambda: now) as told:
+        for done in range(1, 11):
+            now = 0.2 * done
+            told.reach(done, f"loss {done}")
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert [(line["done"], line["ended"]) for line in lines] == [
+        (0, False), (3, False), (6, False), (9, False), (10, True)
+    ]  # fmt: skip
+    assert {line["title"] for line in lines} == {"epoch 1/2"}
+    assert lines[-1]["note"] == "loss 10" and lines[-1]["total"] == 10
+    with Progress("another process", 3, shown=False) as told:
+        told.advance(3)
+    assert len(file.read_text("utf-8").splitlines()) == len(lines)
+
+
+def test_a_file_that_cannot_be_written_stops_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("KOPL_PROGRESS", str(tmp_path))
+    with Progress("reading", 3) as told:
+        told.advance(3)
+    assert len(caplog.messages) == 1 and "cannot be written" in caplog.messages[0]
