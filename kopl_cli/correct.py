@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kopl_base.errors import KoplError
@@ -64,6 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " unclear and not-in-kb of questions that no program answers (default: corrected, or right"
         " where the run says the same)",
     )  # fmt: skip
+    parser.add_argument(
+        "--remove", action="store_true",
+        help="take back what was said of QUESTION; the lines stay, and one is added that says so",
+    )  # fmt: skip
     parser.add_argument("--author", metavar="NAME", help="who says so (default: the user's name)")
     parser.add_argument("--note", default="", metavar="TEXT", help="what else is to be known")
     parser.add_argument(
@@ -81,6 +86,8 @@ def run(arguments: argparse.Namespace) -> int:
     show_warnings()
     verdict: Any = VERDICTS.get(arguments.verdict)
     _check(arguments, verdict)
+    if arguments.remove:
+        return _remove(arguments)
     parser = Parser.load(arguments.folder, arguments.kb, new_kb=arguments.new_kb)
     program: Any = None if arguments.program is None else program_text(arguments.program)
     form = _form(arguments.answer_form)
@@ -106,6 +113,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _check(arguments: argparse.Namespace, verdict: str | None) -> None:
     """Raise KoplError for arguments that do not go together, before anything is loaded."""
+    if arguments.remove:
+        if arguments.program is not None or arguments.answer or verdict is not None:
+            raise KoplError("--remove takes back what was said: give the QUESTION alone")
+        return
     if any(not answer.strip() for answer in arguments.answer):
         raise KoplError("an --answer is empty; say which answer is right, or leave it out")
     if verdict is None and arguments.program is None and not arguments.answer:
@@ -116,6 +127,18 @@ def _check(arguments: argparse.Namespace, verdict: str | None) -> None:
         raise KoplError("--choose takes one of the programs that are found for an --answer")
     if arguments.answer_form is not None and arguments.program is None:
         raise KoplError("--answer-form reads a PROGRAM: give it, too")
+
+
+def _remove(arguments: argparse.Namespace) -> int:
+    from parsers.corrections import FILE, id_of, remove
+
+    path = Path(arguments.folder) / FILE
+    gone = remove(path, id_of(arguments.question), author=arguments.author)
+    if arguments.json:
+        print(json.dumps({"removed": gone.to_json()}, ensure_ascii=False))
+    else:
+        print(f"taken back in {path}: {gone.verdict}   {gone.program or ''}".rstrip())
+    return 0
 
 
 def _form(text: str | None) -> AnswerForm | None:

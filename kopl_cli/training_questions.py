@@ -15,6 +15,7 @@ from kopl_base.stream import writing
 from kopl_base.training.clock import TOLD, Clock, cores
 from kopl_cli.training_time import MAKING, Making
 from parsers.checkpoint import SOURCES, Sources, lasting, load_own
+from parsers.corrections import is_corrections, learnable
 from parsers.registry import model_class
 from parsers.settings import BesideKb, Settings
 
@@ -189,10 +190,13 @@ def _questions(
 def _parted(path: str) -> tuple[list[Example], list[BareQuestion]]:
     """The questions of a file that have programs, and those that say why they have no answer.
 
-    Raises ReadError, also for a question with neither.
+    Of a file of corrections the newest of each question counts. Raises ReadError, also for a
+    question with neither.
     """
     examples, outside = [], []
-    for number, one in enumerate(read_questions(path), 1):
+    file = Path(path)
+    questions = learnable(file) if is_corrections(file) else read_questions(file)
+    for number, one in enumerate(questions, 1):
         if isinstance(one, Example):
             examples.append(one)
         elif one.outside is not None:

@@ -6,7 +6,8 @@ and says besides what was predicted, who judged it, when, and over which knowled
 >>> read_corrections(Path("runs/default/corrections.jsonl"))[0].verdict
 'corrected'
 
-Lines are only ever added. Of several lines with one question the newest wins (`newest`).
+Lines are only ever added. Of several lines with one question the newest wins (`newest`). One with
+the verdict "removed" takes back what was said of a question (`remove`); it may be said anew later.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 from kopl.answer_forms import AnswerForm, Is, answer_of, read_form
 from kopl.answers import same_answers
 from kopl.errors import ProgramError
-from kopl.example import Example, read_objects
+from kopl.example import Asked, BareQuestion, Example, read_objects
 from kopl.functions import FIND
 from kopl.hints import unknown_items
 from kopl.program import Call
@@ -35,6 +36,7 @@ from kopl_base.errors import KoplError, ReadError, WriteError
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
+    from kopl.executor import Executor
     from parsers.parser import Answer, Parser
 
 FILE = "corrections.jsonl"
@@ -45,6 +47,8 @@ Verdict: TypeAlias = Literal[
     "right", "corrected", "unclear", "not in the knowledge base", "wrong data"
 ]
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+# The verdict of a line that takes back those before it.
+REMOVED: Literal["removed"] = "removed"
 # Those of questions that a program answers as they were meant.
 TAUGHT: tuple[Verdict, ...] = ("right", "corrected", "wrong data")
 
@@ -89,14 +93,15 @@ class Predicted:
 class Correction:
     """A question with what is right for it.
 
-    ``program`` is None where no program is (`TAUGHT` names the verdicts that have one); ``answers``
+    ``program`` is None where no program is (`TAUGHT` names the verdicts that have one), as in a
+    line that takes back those before it, whose verdict is `REMOVED`; ``answers``
     is what it gives, read by the ``form``. Of wrong data, ``truth`` is what they should say.
     ``time`` is that of the judgement (UTC, ISO 8601); ``fingerprints`` has those of the knowledge
     base (``kb``) and of the network's weights (``run``).
     """
 
     question: str
-    verdict: Verdict
+    verdict: Verdict | Literal["removed"]
     program: Call | None = None
     answers: tuple[str, ...] = ()
     form: AnswerForm | None = None
@@ -109,7 +114,7 @@ class Correction:
 
     def __post_init__(self) -> None:
         """Raise ValueError for a verdict without the program that it speaks of, or with one."""
-        if self.verdict not in VERDICTS:
+        if self.verdict not in (*VERDICTS, REMOVED):
             raise ValueError(f"the verdict is {self.verdict!r}; verdicts are {', '.join(VERDICTS)}")
         if (self.program is not None) != (self.verdict in TAUGHT):
             which = "needs a" if self.program is None else "has no"
@@ -118,12 +123,12 @@ class Correction:
     @property
     def key(self) -> str:
         """What is the same for corrections of one question."""
-        return " ".join(self.question.split())
+        return key_of(self.question)
 
     @property
     def id(self) -> str:
         """The same for corrections of one question: the id of its example."""
-        return hashlib.sha256(self.key.encode()).hexdigest()[:12]
+        return id_of(self.question)
 
     def example(self) -> Example:
         """The question as one to learn or to check; raises ValueError where it has no program."""
@@ -176,6 +181,16 @@ class Correction:
             None if predicted is None else Predicted.from_json(predicted),
             texts["author"], texts["time"], fingerprints, tuple(truth), texts["note"],
         )  # fmt: skip
+
+
+def key_of(question: str) -> str:
+    """What is the same for spellings of one question."""
+    return " ".join(question.split())
+
+
+def id_of(question: str) -> str:
+    """The id of the corrections of a question."""
+    return hashlib.sha256(key_of(question).encode()).hexdigest()[:12]
 
 
 def _are_texts(found: object) -> bool:
@@ -265,9 +280,28 @@ def _read(item: Any, place: str, source: str) -> Correction | ReadError:
         return ReadError(f"not a correction: program: {error}", place=place, source=source)
 
 
+def remove(path: Path, id: str, *, author: str | None = None) -> Correction:
+    """Take back what was said of a question, by a line that says so; gives what had been said.
+
+    ``id`` is that of its corrections. Raises CorrectionError where there is none, or where it was
+    taken back before; ReadError and WriteError of the file.
+    """
+    last = {one.id: one for one in read_corrections(path)}.get(id)
+    if last is None or last.verdict == REMOVED:
+        gone = "none with that id" if last is None else "it was taken away before"
+        raise CorrectionError(f"{path}: there is no correction {id!r} to take away: {gone}")
+    said_by = _user() if author is None else author
+    append(path, Correction(last.question, REMOVED, author=said_by, time=now()))
+    return last
+
+
 def newest(corrections: Iterable[Correction]) -> list[Correction]:
-    """The last one of each question, in the order in which the questions came first."""
-    return list({one.key: one for one in corrections}.values())
+    """The last one of each question, in the order in which the questions came first.
+
+    Questions of which everything was taken back are left out.
+    """
+    last = {one.key: one for one in corrections}
+    return [one for one in last.values() if one.verdict != REMOVED]
 
 
 def is_corrections(path: Path) -> bool:
@@ -294,6 +328,19 @@ def checkable(path: Path) -> Iterator[tuple[str, Example | ReadError]]:
     for place, one in last.values():
         if one.program is not None:
             yield place, one.example()
+
+
+def learnable(path: Path) -> Iterator[Asked]:
+    """The newest correction of each question as one to learn, those that are unclear left out.
+
+    What the knowledge base has not is a question whose program is not known, which says so. Raises
+    ReadError that names the line of what is no correction.
+    """
+    for one in newest(read_corrections(path)):
+        if one.program is not None:
+            yield one.example()
+        elif one.verdict == "not in the knowledge base":
+            yield BareQuestion(one.question, id=one.id, outside="schema")
 
 
 # --- making one ----------------------------------------------------------------------------------
@@ -344,24 +391,30 @@ def judged(
         raise CorrectionError("give the program that is right, its answer, or a verdict")
     if call is not None and verdict in ("unclear", "not in the knowledge base"):
         raise CorrectionError(f"what is {verdict} has no program")
-    answers: tuple[str, ...] = ()
-    if call is not None:
-        try:
-            read_form(None if form is None else form.to_json(), call)
-        except ValueError as error:
-            raise CorrectionError(str(error)) from None
-        _check_known(parser.kb, call, form)
-        denoted = parser.model.language.executor.run(call)
-        answers = tuple(answer_of(denoted.denotation, form, call))
+    answers = () if call is None else given(parser.model.language.executor, call, form)
     if verdict is None:
         said = None if answer is None else answer.program
         same = said is not None and call is not None and exact_match(call, said)
         verdict = "right" if same and predicted and predicted.form == form else "corrected"
     return Correction(
         question, verdict, call, answers, form, predicted,
-        _user() if author is None else author, _now(),
+        _user() if author is None else author, now(),
         {"kb": parser.kb.fingerprint, "run": weights_mark(parser.folder)}, tuple(truth), note,
     )  # fmt: skip
+
+
+def given(executor: Executor, program: Call, form: AnswerForm | None = None) -> tuple[str, ...]:
+    """What a program that is to be right gives.
+
+    Raises CorrectionError where the answer form does not fit or the knowledge base has not what it
+    names, else what running it raises.
+    """
+    try:
+        read_form(None if form is None else form.to_json(), program)
+    except ValueError as error:
+        raise CorrectionError(str(error)) from None
+    _check_known(executor.kb, program, form)
+    return tuple(answer_of(executor.run(program).denotation, form, program))
 
 
 def _check_known(kb: KnowledgeBase, program: Call, form: AnswerForm | None) -> None:
@@ -394,5 +447,6 @@ def _user() -> str:
         return ""
 
 
-def _now() -> str:
+def now() -> str:
+    """The time of a judgement that is made now (UTC, ISO 8601)."""
     return datetime.now(timezone.utc).isoformat(timespec="seconds").replace("+00:00", "Z")

@@ -26,8 +26,10 @@ from parsers.corrections import (
     append,
     checkable,
     correct,
+    learnable,
     newest,
     read_corrections,
+    remove,
 )
 from parsers.linking import Linker
 from parsers.parser import Parser
@@ -85,6 +87,40 @@ def test_the_newest_of_a_question_wins(tmp_path: Path) -> None:
         append(path, correction(question, answers=(answer,)))
     assert [one.answers for one in newest(read_corrections(path))] == [("3",), ("2",)]
     assert len(list(checkable(path))) == 2
+
+
+def test_what_was_said_is_taken_back_and_may_be_said_anew(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    append(path, correction("Where?"))
+    append(path, correction("How big?"))
+    append(path, correction("How  big?", answers=("2",)))
+    id = correction("How big?").id
+    assert remove(path, id, author="Bo").answers == ("2",)
+    assert [one.question for one in newest(read_corrections(path))] == ["Where?"]
+    assert [one.question for one in learnable(path)] == ["Where?"]
+    assert [place for place, _ in checkable(path)] == ["line 1"]
+    assert len(path.read_text("utf-8").splitlines()) == 4  # nothing is lost
+    assert read_corrections(path)[-1].author == "Bo"
+    for one in (id, "0123456789ab"):
+        with pytest.raises(CorrectionError, match="no correction"):
+            remove(path, one)
+    append(path, correction("How big?", answers=("3",)))
+    assert {one.question: one.answers for one in newest(read_corrections(path))} == {
+        "Where?": KILOMETRES, "How big?": ("3",)
+    }  # fmt: skip
+
+
+def test_what_is_learnt_of_corrections(tmp_path: Path) -> None:
+    from kopl_cli.training_questions import _parted
+
+    path = tmp_path / FILE
+    append(path, correction("Where?", answers=("1",)))
+    append(path, correction("Hm?", verdict="unclear", program=None, answers=()))
+    append(path, correction("Who?", verdict="not in the knowledge base", program=None, answers=()))
+    append(path, correction("Where?", answers=("2",)))
+    examples, outside = _parted(str(path))
+    assert [(one.question, one.answer) for one in examples] == [("Where?", "2")]
+    assert [(one.question, one.outside) for one in outside] == [("Who?", "schema")]
 
 
 @pytest.mark.parametrize(
@@ -276,6 +312,17 @@ def test_what_has_no_program(run: Path) -> None:
         assert main(["correct", "--run", str(run), "Who am I?", "--verdict", verdict]) == 0
     assert [one.verdict for one in kept(run)] == ["unclear", "not in the knowledge base"]
     assert [one.verdict for one in newest(kept(run))] == ["not in the knowledge base"]
+
+
+def test_a_verdict_is_taken_back(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["correct", "--run", str(run), "Who am I?"]
+    assert main([*asked, "--verdict", "unclear"]) == 0
+    assert main([*asked, "--remove"]) == 0
+    assert "taken back" in capsys.readouterr().out
+    assert newest(kept(run)) == []
+    assert main([*asked, "--remove"]) == 2
+    assert main([*asked, AREA, "--remove"]) == 2
+    assert "give the QUESTION alone" in capsys.readouterr().err
 
 
 def test_wrong_data(run: Path) -> None:
