@@ -53,6 +53,15 @@ def unique_below(numbers: Ids, bound: int) -> Ids:
     return as_ids_of(mask_of(numbers, bound))
 
 
+def first_by(keys: Ids, numbers: Ids, limit: int) -> Ids:
+    """The numbers with the smallest keys, in the order of the keys, equal ones as they stand."""
+    if limit < len(keys):
+        bound = np.partition(keys, limit)[limit] if limit else 0
+        kept = np.flatnonzero(keys <= bound)
+        return numbers[kept[np.argsort(keys[kept], kind="stable")[:limit]]]
+    return numbers[np.argsort(keys, kind="stable")]
+
+
 def mask_of(numbers: Ids, bound: int) -> Mask:
     """A table of ``bound`` flags that is true at the numbers."""
     mask = np.zeros(bound, np.bool_)

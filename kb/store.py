@@ -204,6 +204,10 @@ class KnowledgeBase:
         """The name of a node."""
         return self.strings[int(self._names[node])]
 
+    def name_numbers(self, nodes: Ids) -> Ids:
+        """For each node the number of its name; numbers are in the order of code points."""
+        return self._names[nodes]
+
     def aliases_of(self, node: int) -> tuple[str, ...]:
         """What a node is called besides its name, in the order of the source."""
         if "alias" not in self.arrays:

@@ -227,11 +227,15 @@ class Executor:
                 if shared is not None:
                     shared[step.call] = outcome
             if limited:
-                self._enforce(outcome, begin, len(outcomes))
+                self.enforce(outcome, begin, len(outcomes))
             outcomes.append(outcome)
         return outcomes
 
-    def _enforce(self, outcome: Outcome, begin: float, number: int) -> None:
+    def enforce(self, outcome: Outcome, begin: float, number: int) -> None:
+        """Raise LimitError where the call of that number gave too much, or took too long.
+
+        ``begin`` is when its program began, by `time.perf_counter`.
+        """
         limits = self.limits
         if limits.ids is not None and outcome.weight() > limits.ids:
             raise LimitError(f"it gives {outcome.weight()} ids; the limit is {limits.ids}", number)

@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol, TypeVar
 
 from kopl.functions import Function
+
+
+class Tree(Protocol):
+    """Something made of others like it, as a program is of calls."""
+
+    @property
+    def inputs(self) -> Sequence[Any]:
+        """The parts right below, in their order."""
+
+
+Node = TypeVar("Node", bound=Tree)
 
 
 class Call:
@@ -91,9 +103,9 @@ def _rebuild(name: str, inputs: tuple[Call, ...], arguments: tuple[str, ...]) ->
     return Call(FUNCTIONS[name], inputs, arguments)
 
 
-def post_order(program: Call) -> Iterator[Call]:
+def post_order(program: Node) -> Iterator[Node]:
     """The calls of a program, inputs before the call that takes them; the root comes last."""
-    stack: list[tuple[Call, int]] = [(program, 0)]
+    stack: list[tuple[Node, int]] = [(program, 0)]
     while stack:
         call, at = stack.pop()
         if at < len(call.inputs):
@@ -103,9 +115,9 @@ def post_order(program: Call) -> Iterator[Call]:
             yield call
 
 
-def linked(program: Call) -> list[tuple[Call, tuple[int, ...]]]:
+def linked(program: Node) -> list[tuple[Node, tuple[int, ...]]]:
     """The calls in post-order, each with the places of its inputs in that list."""
-    result: list[tuple[Call, tuple[int, ...]]] = []
+    result: list[tuple[Node, tuple[int, ...]]] = []
     ready: list[int] = []
     for call in post_order(program):
         arity = len(call.inputs)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kopl.answer_forms import ASKED, PLAIN, Asking, asked_of
 from kopl.errors import LimitError, ParseError
@@ -47,7 +47,7 @@ def read(
             raise ParseError("the program is empty")
         if start.startswith(("[", "{")):
             call = read_json(program, max_depth=max_depth)
-        elif _is_serialised(start):
+        elif is_serialised(start):
             call = read_serialised(program)
         else:
             call = read_nested(program, max_depth=max_depth)
@@ -58,7 +58,8 @@ def read(
     return call
 
 
-def _function(name: object, call: int | None = None) -> Function:
+def function_named(name: object, call: int | None = None) -> Function:
+    """The function of that name in either spelling; raises ParseError with near names."""
     if isinstance(name, str) and name in SPELLINGS:
         return SPELLINGS[name]
     if not isinstance(name, str):
@@ -75,24 +76,23 @@ def _unknown_function(name: str) -> str:
 # --- nested -----------------------------------------------------------------------------------
 
 
+Built = TypeVar("Built")
+
+
 @cache
-def _parser() -> Lark:
+def _parser(build: Callable[..., Any], bare: Callable[[str], Any]) -> Lark:
     """The parser of the nested form; it builds calls while it reads, without recursion."""
     from lark import Lark, Transformer, v_args
 
     @v_args(inline=True)
-    class Build(Transformer[Any, Call]):
-        def call(self, function: str, items: Sequence[Call | str] = ()) -> Call:
-            inputs = tuple(item for item in items if isinstance(item, Call))
-            texts = tuple(item for item in items if not isinstance(item, Call))
-            if inputs and texts and any(isinstance(i, Call) for i in items[len(inputs) :]):
-                raise ParseError(f"{function}: the inputs come before the textual arguments")
-            return Call(SPELLINGS[function], inputs, texts)
+    class Build(Transformer[Any, Any]):
+        def call(self, function: str, items: Sequence[Any] = ()) -> Any:
+            return build(SPELLINGS[function], items)
 
-        def first(self, item: Call | str) -> list[Call | str]:
+        def first(self, item: Any) -> list[Any]:
             return [item]
 
-        def more(self, items: list[Call | str], item: Call | str) -> list[Call | str]:
+        def more(self, items: list[Any], item: Any) -> list[Any]:
             items.append(item)
             return items
 
@@ -103,14 +103,27 @@ def _parser() -> Lark:
             body = _IN_SINGLE.sub(lambda m: _AS_DOUBLE.get(m[0], m[0]), str(text)[1:-1])
             return _unquote(f'"{body}"')
 
-        def bare(self, text: str) -> str:
-            return str(text)
+        def bare(self, text: str) -> Any:
+            return bare(str(text))
 
-        def start(self, call: Call) -> Call:
+        def start(self, call: Any) -> Any:
             return call
 
     grammar = resources.files("kopl").joinpath("grammar.lark").read_text("utf-8")
     return Lark(grammar, parser="lalr", lexer="contextual", transformer=Build())
+
+
+def _call(function: Function, items: Sequence[Call | str]) -> Call:
+    inputs = tuple(item for item in items if isinstance(item, Call))
+    texts = tuple(item for item in items if not isinstance(item, Call))
+    if inputs and texts and any(isinstance(i, Call) for i in items[len(inputs) :]):
+        raise inputs_come_first(function)
+    return Call(function, inputs, texts)
+
+
+def inputs_come_first(function: Function) -> ParseError:
+    """The error of a call whose inputs stand behind its textual arguments."""
+    return ParseError(f"{function.name}: the inputs come before the textual arguments")
 
 
 # What differs between the two kinds of quotes.
@@ -143,19 +156,34 @@ def _nesting(text: str) -> int:
 
 def read_nested(text: str, *, max_depth: int = MAX_DEPTH) -> Call:
     """The program in the nested spelling; raises ParseError with line, column and a hint."""
+    return read_nested_as(_call, str, text, max_depth=max_depth)
+
+
+def read_nested_as(
+    build: Callable[[Function, Sequence[Any]], Built],
+    bare: Callable[[str], Any],
+    text: str,
+    *,
+    max_depth: int = MAX_DEPTH,
+) -> Built:
+    """What ``build`` makes of each call, of its function and of what stands in its parentheses.
+
+    That is what inputs became and the textual arguments, those without quotes as ``bare`` takes
+    them. Raises what `read_nested` raises.
+    """
     from lark.exceptions import UnexpectedInput, VisitError
 
     if text.count("(") > max_depth and (depth := _nesting(text)) > max_depth:
         raise LimitError(f"the program is {depth} calls deep; the limit is {max_depth}")
     try:
-        call: Call = _parser().parse(text)  # type: ignore[assignment]
+        built: Built = _parser(build, bare).parse(text)  # type: ignore[assignment]
     except UnexpectedInput as error:
         raise ParseError(_explain(text, error)) from None
     except VisitError as error:
         if isinstance(error.orig_exc, ParseError):
             raise error.orig_exc from None
         raise
-    return call
+    return built
 
 
 _WORD_HERE = re.compile(r"([A-Za-z_][A-Za-z_0-9]*)\s*\(")
@@ -212,7 +240,8 @@ def write_nested(program: Call) -> str:
 _MARK = re.compile(r"(?<!\\)(\\*)(<arg>|<func>)")
 
 
-def _is_serialised(text: str) -> bool:
+def is_serialised(text: str) -> bool:
+    """Whether a text that is no JSON is in the serialised spelling, by its marks."""
     if "(" not in text:
         return True
     head = text.split("(", 1)[0]
@@ -280,7 +309,7 @@ def _assembled(calls: Sequence[tuple[str, Sequence[str]]]) -> Call:
     for number, (name, arguments) in enumerate(calls):
         if not name:
             raise ParseError("a function's name is missing", number)
-        function = _function(name, number)
+        function = function_named(name, number)
         if len(stack) < function.arity:
             raise ParseError(
                 f"{function.name} takes {counted(function.arity, 'input')}, but only"
@@ -344,7 +373,7 @@ def read_json(
             raise ParseError('an object with "function" and "inputs" was expected', number)
         function = SPELLINGS.get(name) if type(name := item.get("function")) is str else None
         if function is None:
-            function = _function(name, number)
+            function = function_named(name, number)
         texts = item.get("inputs") or ()
         if not isinstance(texts, list | tuple):
             raise ParseError('"inputs" must be a list of texts', number)
@@ -444,7 +473,7 @@ def _read_nested_json(item: Mapping[str, Any], max_depth: int) -> Call:
         inputs = item.get("inputs") or ()
         if not isinstance(inputs, list | tuple):
             raise ParseError('"inputs" must be a list of calls', made)
-        waiting.append((item, depth, _function(item.get("function"), made)))
+        waiting.append((item, depth, function_named(item.get("function"), made)))
         waiting += [(one, depth + 1, None) for one in reversed(inputs)]
         if len(waiting) + made > MAX_SIZE * 2:
             raise LimitError(f"the program has more than {MAX_SIZE} calls", made)

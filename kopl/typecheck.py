@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -36,18 +36,12 @@ def check(program: Call) -> list[Step]:
     for number, (call, inputs) in enumerate(linked(program)):
         function = call.function
         if len(inputs) != len(function.inputs):
-            raise TypingError(_wrong_count(call), number)
-        for place, (at, expected) in enumerate(zip(inputs, function.inputs, strict=True), 1):
-            given = steps[at].function
-            if not expected.accepts(given.output):
-                raise TypingError(
-                    f"{function.name} expects {expected.value} as input"
-                    f"{f' {place}' if function.arity > 1 else ''}, found {given.output.value}"
-                    f" (given by {given.name}){_input_hint(function)}",
-                    number,
-                )
+            raise TypingError(wrong_count(function, len(call.inputs), call.arguments), number)
+        for place, at in enumerate(inputs):
+            if (message := mismatch(function, place, steps[at].function)) is not None:
+                raise TypingError(message, number)
         if len(call.arguments) != len(function.arguments):
-            raise TypingError(_wrong_count(call), number)
+            raise TypingError(wrong_count(function, len(call.inputs), call.arguments), number)
         steps.append(Step(call, function, inputs, typed_arguments(call, number)))
     return steps
 
@@ -63,6 +57,27 @@ def typed_arguments(call: Call, number: int | None = None) -> tuple[Argument, ..
         raise TypingError(f"{function.name}: {error}", number) from None
 
 
+def mismatch(function: Function, place: int, given: Function) -> str | None:
+    """Why a function cannot take what another gives as its input of that place, from 0; or None."""
+    expected = function.inputs[place]
+    if expected.accepts(given.output):
+        return None
+    return (
+        f"{function.name} expects {expected.value} as input"
+        f"{f' {place + 1}' if function.arity > 1 else ''}, found {given.output.value}"
+        f" (given by {given.name}){_input_hint(function)}"
+    )
+
+
+def misread(function: Function, place: int, text: str) -> str | None:
+    """Why a text cannot be a function's argument of that place, from 0; None where it can."""
+    try:
+        _readers(function)[place](text)
+    except ValueReadError as error:
+        return f"{function.name}: {error}"
+    return None
+
+
 def is_well_typed(program: Call) -> bool:
     """Whether `check` accepts the program."""
     try:
@@ -72,20 +87,20 @@ def is_well_typed(program: Call) -> bool:
     return True
 
 
-def _wrong_count(call: Call) -> str:
-    function = call.function
+def wrong_count(function: Function, inputs: int, arguments: Sequence[str]) -> str:
+    """What is said of a call with another number of inputs or arguments than its function takes."""
     return (
         f"{function.name} takes {_count(function.arity, 'input')} and"
         f" {_count(len(function.arguments), 'textual argument')}, found"
-        f" {_count(len(call.inputs), 'input')} and"
-        f" {_count(len(call.arguments), 'textual argument')}; write {function.signature}"
-        f"{_bare_hint(call)}"
+        f" {_count(inputs, 'input')} and"
+        f" {_count(len(arguments), 'textual argument')}; write {function.signature}"
+        f"{_bare_hint(arguments)}"
     )
 
 
-def _bare_hint(call: Call) -> str:
+def _bare_hint(arguments: Sequence[str]) -> str:
     """Says which textual arguments are names of functions: a call has parentheses."""
-    named = {text: function for text in call.arguments if (function := meant(text))}
+    named = {text: function for text in arguments if (function := meant(text))}
     return "".join(
         f"; {text!r} is a text here, the call is {function.signature}"
         for text, function in named.items()

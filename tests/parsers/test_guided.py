@@ -56,6 +56,7 @@ def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
                 runs = PartialRuns(executor)
                 [found] = decoder.best([example.asked], 3, runs if guided else None)
                 for written in found:
+                    assert written.program is not None
                     calls = post_order(written.program)
                     counts[guided] += any(runs.finds_nothing(call) for call in calls)
     assert counts[False] > 0
