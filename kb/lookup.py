@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -84,6 +86,80 @@ def fact_count(kb: KnowledgeBase, match: Match) -> int:
         tables = (kb.relational, kb.literals)
         return sum(int(np.isin(table.qualifiers, sets).sum()) for table in tables)
     return 0
+
+
+# Of each kind so many near names are looked at.
+NEAR = 50
+
+
+class NameLists:
+    """What everything in a knowledge base is called, listed once; for many searches.
+
+    May be shared between threads.
+    """
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self.kb = kb
+        self._known: dict[NameKind, list[str]] = {}
+
+    def called(self, kind: NameKind) -> list[str]:
+        """All names of a kind, of things with their aliases."""
+        if kind not in self._known:
+            kb = self.kb
+            known = kb.called(kind) if kind in NODE_KINDS else kb.names_of_kind(kind)
+            self._known[kind] = known
+        return self._known[kind]
+
+    def near(self, text: str, kinds: Sequence[NameKind], within: Ids | None = None) -> list[Match]:
+        """What is called nearly as the text: what is called just so, then the nearest of each kind.
+
+        ``within``: only these nodes.
+        """
+        names = self.called if within is None else lambda _: self._called_of(within)
+        by_kind = [[*search(self.kb, text, (one,), NEAR, names)] for one in kinds]
+        if within is not None:
+            inside = set(within.tolist())
+            by_kind = [[match for match in part if match.node in inside] for part in by_kind]
+        plain = text.casefold()
+        exact = [m for part in by_kind for m in part if m.called.casefold() == plain]
+        exact.sort(key=lambda match: (match.name != text, match.name.casefold() != plain))
+        # The nearest of each kind, then the second nearest of each.
+        depth = max(map(len, by_kind), default=0)
+        mixed = [part[at] for at in range(depth) for part in by_kind if at < len(part)]
+        return list(dict.fromkeys([*exact, *mixed]))
+
+    def all(
+        self, kinds: Sequence[NameKind], within: Ids | None = None
+    ) -> tuple[int, Iterator[Match]]:
+        """How much there is of some kinds, and all of it; of entities only those ``within``."""
+        kb, counts, parts = self.kb, [], []
+        for kind in kinds:
+            if kind == "entity" or kind == "concept":
+                nodes: Sequence[int] = range(kb.entity_count, kb.node_count)
+                if kind == "entity":
+                    nodes = range(kb.entity_count) if within is None else within.tolist()
+                counts.append(len(nodes))
+                parts.append(self._nodes(kind, nodes))
+            else:
+                names = self.called(kind)
+                counts.append(len(names))
+                parts.append(Match(kind, name, name) for name in names)
+        return sum(counts), chain.from_iterable(parts)
+
+    def _nodes(self, kind: NameKind, nodes: Sequence[int]) -> Iterator[Match]:
+        for node in nodes:
+            name = self.kb.name_of(node)
+            yield Match(kind, name, name, node)
+
+    def _called_of(self, nodes: Ids) -> list[str]:
+        kb = self.kb
+        aliases = (alias for node in nodes.tolist() for alias in kb.aliases_of(node))
+        return list(dict.fromkeys([*kb.names(nodes), *aliases]))
+
+    @cached_property
+    def of_all(self) -> list[Facet]:
+        """What all things have (`facets`)."""
+        return facets(self.kb, self.kb.entities)
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,11 @@ COMMANDS = {
         "kopl_cli.learn",
         ("generation", "parsers"),
     ),
+    "serve": Command(
+        "the playground in the browser: ask, look inside, mend, learn",
+        "kopl_cli.serve",
+        ("generation", "parsers"),
+    ),
     "mcp": Command("serve tools for agents by the Model Context Protocol", "kopl_cli.mcp"),
     "cqa": Command("logical queries over incomplete graphs", "kopl_cli.cqa", ("cqa",)),
 }

@@ -8,17 +8,16 @@ threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import chain, islice
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field
 
 from kb import KnowledgeBase
 from kb.arrays import Ids
-from kb.lookup import NODE_KINDS, SCHEMA_KINDS, Facet, Match, above, facets, fact_count, search
+from kb.lookup import NODE_KINDS, SCHEMA_KINDS, Facet, Match, NameLists, above, facets, fact_count
 from kb.store import NameKind, suggest
 from kopl.denotation import Located
 from kopl.errors import LimitError
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 # The longest text of a program, a query or a question that is read.
 LONGEST_TEXT = 20_000
-# Of each kind so many near names are looked at.
-NEAR = 50
 # How many things that exist are named where a call finds nothing.
 NAMED = 8
 
@@ -86,7 +83,7 @@ class Tools:
             kb, limits=Limits(seconds=self.limits.seconds, ids=self.limits.ids)
         )
         self._lock = threading.Lock()
-        self._names: dict[NameKind, list[str]] = {}
+        self._names = NameLists(kb)
         self._sparql: SparqlExecutor | None = None
 
     # --- names ------------------------------------------------------------------------------------
@@ -113,58 +110,12 @@ class Tools:
         if concept is not None:
             kinds, within = ("entity",), self._instances(concept)
         if text.strip():
-            near = self._near(text, kinds, within)
+            near = self._names.near(text, kinds, within)
             count, found = len(near), iter(near)
         else:
-            count, found = self._all(kinds, within)
+            count, found = self._names.all(kinds, within)
         rows = [self._match(match) for match in islice(found, limit or 100)]
         return capped(r.FoundNames(count=count, matches=[]), "matches", rows, limit, count)
-
-    def _near(self, text: str, kinds: Sequence[NameKind], within: Ids | None) -> list[Match]:
-        names = self._called if within is None else lambda _: self._called_of(within)
-        by_kind = [[*search(self.kb, text, (one,), NEAR, names)] for one in kinds]
-        if within is not None:
-            inside = set(within.tolist())
-            by_kind = [[match for match in part if match.node in inside] for part in by_kind]
-        plain = text.casefold()
-        exact = [m for part in by_kind for m in part if m.called.casefold() == plain]
-        exact.sort(key=lambda match: (match.name != text, match.name.casefold() != plain))
-        # The nearest of each kind, then the second nearest of each.
-        depth = max(map(len, by_kind), default=0)
-        mixed = [part[at] for at in range(depth) for part in by_kind if at < len(part)]
-        return list(dict.fromkeys([*exact, *mixed]))
-
-    def _all(self, kinds: Sequence[NameKind], within: Ids | None) -> tuple[int, Iterator[Match]]:
-        """All that there is of some kinds, and how many that are."""
-        kb, counts, parts = self.kb, [], []
-        for kind in kinds:
-            if kind == "entity" or kind == "concept":
-                nodes: Sequence[int] = range(kb.entity_count, kb.node_count)
-                if kind == "entity":
-                    nodes = range(kb.entity_count) if within is None else within.tolist()
-                counts.append(len(nodes))
-                parts.append(self._nodes(kind, nodes))
-            else:
-                names = self._called(kind)
-                counts.append(len(names))
-                parts.append(Match(kind, name, name) for name in names)
-        return sum(counts), chain.from_iterable(parts)
-
-    def _nodes(self, kind: NameKind, nodes: Sequence[int]) -> Iterator[Match]:
-        for node in nodes:
-            name = self.kb.name_of(node)
-            yield Match(kind, name, name, node)
-
-    def _called(self, kind: NameKind) -> list[str]:
-        if kind not in self._names:
-            known = self.kb.called(kind) if kind in NODE_KINDS else self.kb.names_of_kind(kind)
-            self._names[kind] = known
-        return self._names[kind]
-
-    def _called_of(self, nodes: Ids) -> list[str]:
-        kb = self.kb
-        aliases = (alias for node in nodes.tolist() for alias in kb.aliases_of(node))
-        return list(dict.fromkeys([*kb.names(nodes), *aliases]))
 
     def _match(self, match: Match) -> r.FoundName:
         kb, node = self.kb, match.node
@@ -219,7 +170,7 @@ class Tools:
             nodes, of = self._instances(concept), f"things of the concept {concept}"
         else:
             nodes, of = self.kb.entities, "all things"
-        found = self._of_all if nodes is self.kb.entities else facets(self.kb, nodes)
+        found = self._names.of_all if nodes is self.kb.entities else facets(self.kb, nodes)
         if text.strip():
             found = _called_nearly(text, found)
             of = f"{of[:150]}, called nearly {text[:50]!r}"
@@ -228,10 +179,6 @@ class Tools:
         if text.strip() and not found:
             empty.more = "nothing is called so; leave text out to see all"
         return capped(empty, "rows", rows, limit, len(found))
-
-    @cached_property
-    def _of_all(self) -> list[Facet]:
-        return facets(self.kb, self.kb.entities)
 
     def _located(self, call: Call) -> Ids:
         [*_, last] = check(call)
@@ -511,7 +458,7 @@ class Tools:
     def whole_schema(self) -> dict[str, Any]:
         """All relations, keys and qualifier keys with counts, and how much there is of all."""
         kb = self.kb
-        rows = self._of_all
+        rows = self._names.of_all
         return {
             "entities": kb.entity_count,
             "concepts": kb.concept_count,

@@ -1,0 +1,150 @@
+"""``kopl serve``: the playground, one page in the browser over a knowledge base.
+
+The packages of the extra ``serve`` are imported only when the server starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import socket
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kopl_base.errors import KoplError
+from kopl_base.packages import needs
+from kopl_base.visitors import EVERYWHERE, LOOPBACK, Visitors, bracketed, new_token
+from kopl_cli.common import add_kb, open_kb, port, positive, seconds
+
+if TYPE_CHECKING:
+    from kopl_cli.serve.bases import Playground, ServedRun
+
+TOKEN = "KOPL_SERVE_TOKEN"
+PORT = 8322
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.epilog = (
+        "Opens nothing by itself: it prints the address of the page. Without --kb and without a"
+        " trained run the bundled knowledge base is served; programs can then be written and run,"
+        " questions wait for a run."
+    )
+    add_kb(parser, option=True, required=False)
+    parser.add_argument(
+        "--run", dest="folder", metavar="RUN",
+        help="the trained run that is asked (default: the newest one in runs/, if there is one)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--host", default="127.0.0.1", metavar="HOST",
+        help="where to listen (default: 127.0.0.1); elsewhere than on this machine only the link"
+        " with the token opens the page",
+    )  # fmt: skip
+    parser.add_argument(
+        "--port", type=port, default=PORT, metavar="N", help=f"default: {PORT}"
+    )  # fmt: skip
+    parser.add_argument(
+        "--token", metavar="TOKEN",
+        help=f"what visitors must show (also in {TOKEN}; made where it is needed and not given)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--name", action="append", default=[], metavar="HOST",
+        help="another name by which the page is reached, as behind a proxy",
+    )  # fmt: skip
+    parser.add_argument(
+        "--timeout", type=seconds, default=10.0, metavar="S",
+        help="seconds for one program or query (default: 10)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--max-ids", type=positive, default=5_000_000, metavar="N",
+        help="ids that one call of a program may give (default: 5000000)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--reasoner", metavar="R",
+        help="a reasoner for incomplete graphs, as of 'kopl cqa ask': shows programs as logical"
+        " queries with predicted answers",
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command."""
+    try:
+        import uvicorn
+
+        from kopl_cli.serve.application import application
+    except ImportError as error:
+        package = (error.name or "starlette").partition(".")[0]
+        if package not in ("starlette", "uvicorn", "anyio", "h11"):
+            raise
+        raise KoplError(needs("kopl serve", package, extra="serve")) from None
+    token = arguments.token or os.environ.get(TOKEN)
+    if arguments.host not in LOOPBACK and not token:
+        token = new_token()
+    visitors = Visitors(arguments.host, arguments.port, tuple(arguments.name), token or None)
+    listening = _listen(arguments.host, arguments.port)
+    try:
+        playground = _playground(arguments)
+        print(f"kopl: the playground is at {_address(visitors)} (Ctrl-C stops it)", flush=True)
+        config = uvicorn.Config(
+            application(playground, visitors), log_level="warning", access_log=False,
+            server_header=False, timeout_graceful_shutdown=3, lifespan="on", ws="none",
+        )  # fmt: skip
+        with contextlib.suppress(KeyboardInterrupt):  # raised again once all is closed
+            uvicorn.Server(config).run(sockets=[listening])
+        print("kopl: stopped", file=sys.stderr)
+    finally:
+        listening.close()
+    return 0
+
+
+def _playground(arguments: argparse.Namespace) -> Playground:
+    from kopl_cli.serve.bases import Playground, ServeLimits
+
+    found = _run(arguments)
+    limits = ServeLimits(seconds=arguments.timeout, ids=arguments.max_ids)
+    playground = Playground(limits, found, arguments.reasoner)
+    if arguments.kb is None:
+        arguments.kb = "world" if found is None else found.kb
+    name = arguments.kb if arguments.kb == "world" else Path(arguments.kb).name.partition(".")[0]
+    playground.add(open_kb(arguments), name, place=arguments.kb)
+    return playground
+
+
+def _run(arguments: argparse.Namespace) -> ServedRun | None:
+    """The run that is named, else the newest one, which is told."""
+    from kopl_cli.last_run import RUNS, trained
+    from kopl_cli.serve.bases import ServedRun
+
+    if arguments.folder is not None:
+        return ServedRun.of(Path(arguments.folder))
+    for folder in trained(RUNS)[:1]:
+        print(f"kopl: questions go to {folder}, the newest run", file=sys.stderr)
+        return ServedRun.of(folder)
+    return None
+
+
+def _listen(host: str, number: int) -> socket.socket:
+    """A socket that listens; raises KoplError where it cannot, as when the port is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM)
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        found.bind((host, number))
+    except OSError as error:
+        found.close()
+        raise KoplError(
+            f"cannot listen at {bracketed(host)}:{number}: {error.strerror or error}; another"
+            " program may be there: try --port"
+        ) from None
+    return found
+
+
+def _address(visitors: Visitors) -> str:
+    host = socket.gethostname() if visitors.host in EVERYWHERE else visitors.host
+    secret = f"#token={visitors.token}" if visitors.token else ""
+    return f"http://{bracketed(host)}:{visitors.port}/{secret}"
+
+
+__all__: list[Any] = ["add_arguments", "run"]
