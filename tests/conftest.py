@@ -39,6 +39,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(mark)
 
 
+# Folders whose tests share what takes long to start: one of several workers runs all of a folder.
+TOGETHER = ("tests/serve/browser/",)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With ``--dist loadfile`` files stay in one worker, and so do the folders of TOGETHER."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            together = (folder for folder in TOGETHER if nodeid.startswith(folder))
+            return next(together, None) or super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep snapshots of tests away from the user's cache, but share them between tests."""
