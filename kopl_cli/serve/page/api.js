@@ -92,11 +92,11 @@ export const train = (body) => post("api/train", body);
 export const stopTraining = () => remove("api/train");
 export const keepTraining = (body) => post("api/train/keep", body);
 
-/** Listen to a training: `listener(kind, job)` with kind "progress", "done" or "failed", and
+/** Listen to a training: `listener(kind, job)` with kind "progress", "done", "failed" or "stopped", and
  * "lost" with null where the connection breaks. Returns a function that stops listening. */
 export function trainEvents(listener) {
   const source = new EventSource("api/train/events");
-  for (const kind of ["progress", "done", "failed"]) {
+  for (const kind of ["progress", "done", "failed", "stopped"]) {
     source.addEventListener(kind, (event) => {
       if (kind !== "progress") source.close();
       listener(kind, JSON.parse(event.data));

@@ -7,8 +7,14 @@ import { button, counted, h, isTyping, problemNote, put, said, say, unique } fro
 import { go, link, now, prefer, preference, watch } from "./state.js";
 import { screen as ask } from "./ask.js";
 import { screen as program } from "./program.js";
+import { screen as base } from "./base.js";
+import { screen as sparql } from "./sparql.js";
+import { screen as queue } from "./queue.js";
+import { screen as learn } from "./learn.js";
+import { screen as own } from "./own.js";
+import { screen as share } from "./share.js";
 
-const SCREENS = [ask, program];
+const SCREENS = [ask, program, base, sparql, queue, learn, own, share];
 
 const elements = new Map();
 let info = null;

@@ -1,0 +1,333 @@
+// One's own data: a kb.json or tables, what their columns mean as a table to edit, what is found
+// wrong, how far it is; then it is asked as the others are.
+
+import * as api from "./api.js";
+import { button, count, counted, h, labelled, note, percent, problemNote, put, said, say, unique } from "./dom.js";
+import { base64 } from "./files.js";
+import { go, link } from "./state.js";
+
+const MOST = 50 * 1024 * 1024;
+const SHOWN = 100;
+// How long until the server is asked again how far it is, in milliseconds.
+const PAUSE = 400;
+const TYPES = ["string", "quantity", "year", "date"];
+const KINDS = [
+  ["attribute", "a value"],
+  ["to", "another row"],
+  ["create", "a thing of its own"],
+  ["qualifier", "more about another column"],
+  ["skip", "left out"],
+];
+
+const views = new WeakMap();
+
+export const screen = { name: "own", title: "Own data", key: "7", show };
+
+function show(element, state, app) {
+  if (!views.has(element)) views.set(element, new View(element, app));
+  views.get(element).show();
+}
+
+class View {
+  constructor(element, app) {
+    this.app = app;
+    this.name = h("input", { type: "text", autocomplete: "off", required: true });
+    this.files = h("input", { type: "file", multiple: true, accept: ".json,.csv,.tsv,.txt,.gz,.bz2,.xz", on: { change: () => this.chosen([...this.files.files]) } });
+    this.told = h("div", { class: "stack", "aria-live": "polite" });
+    this.body = h("div", { class: "stack" });
+    this.bases = h("section", { class: "stack", "aria-label": "Knowledge bases that were brought in" });
+    this.given = [];
+    const able = app.can("upload");
+    const drop = h(
+      "div",
+      { class: "drop stack" },
+      labelled("A kb.json, or one or more tables (CSV, TSV)", this.files, { hint: "50 MB at most. The first row of a table names its columns. You can also drop files here." }),
+      labelled("Name of the knowledge base", this.name),
+    );
+    for (const kind of ["dragenter", "dragover"]) drop.addEventListener(kind, (event) => (event.preventDefault(), drop.classList.add("over")));
+    for (const kind of ["dragleave", "drop"]) drop.addEventListener(kind, () => drop.classList.remove("over"));
+    drop.addEventListener("drop", (event) => (event.preventDefault(), this.chosen([...event.dataTransfer.files])));
+    put(
+      element,
+      h("div", { class: "stack tight" }, h("h1", {}, "Own data"), h("p", { class: "lead" }, "Bring in a table or a knowledge base; it stays at this server. What columns mean is guessed, and yours to change.")),
+      able.yes ? h("form", { class: "card stack", "aria-label": "Choose data", on: { submit: (event) => (event.preventDefault(), this.begin()) } }, drop, h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Look at it"))) : note("warn", "Nothing can be brought in here", able.why ? h("p", {}, said(able.why, { most: 400 })) : null),
+      this.told,
+      this.body,
+      this.bases,
+    );
+  }
+
+  show() {
+    const own = this.app.info.bases.filter((base) => base.uploaded);
+    put(
+      this.bases,
+      own.length ? h("h2", {}, "Brought in") : null,
+      own.length
+        ? h(
+            "ul",
+            { class: "stack tight" },
+            own.map((base) => h("li", { class: "card kept-line row" }, h("strong", {}, said(base.name, { most: 80 })), h("span", { class: "small muted" }, counted(base.entities, "entity", "entities"), ", ", counted(base.facts, "fact")), h("span", { class: "push row" }, h("a", { class: "small", href: link({ tab: "ask", kb: base.id, question: null, program: null }), "aria-label": `Ask ${base.name}` }, "Ask"), h("a", { class: "small", href: link({ tab: "base", kb: base.id, question: null, program: null }), "aria-label": `Look at ${base.name}` }, "Look"), button("Take away", () => this.remove(base), { kind: "link", class: "small link", "aria-label": `Take away ${base.name}` })))),
+          )
+        : null,
+    );
+  }
+
+  chosen(files) {
+    this.given = files;
+    if (files.length && !this.name.value) this.name.value = files[0].name.replace(/(\.[A-Za-z0-9]{1,5}){1,2}$/, "");
+    put(this.body);
+    put(this.told, files.length ? h("p", { class: "small muted" }, files.map((file, at) => [at ? ", " : "", said(file.name, { most: 60 }), ` (${size(file.size)})`])) : null);
+  }
+
+  // --- sending ----------------------------------------------------------------------------------
+
+  async begin() {
+    if (!this.given.length) {
+      put(this.told, note("info", "Choose a file first."));
+      this.files.focus();
+      return;
+    }
+    const whole = this.given.reduce((sum, file) => sum + file.size, 0);
+    if (whole > MOST) {
+      put(this.told, note("warn", "That is too much for the page", h("p", {}, `${size(whole)} were chosen, ${size(MOST)} can be sent. `, h("code", {}, "kopl kb import"), " reads files of any size, and ", h("code", {}, "kopl serve --kb"), " shows what it wrote.")));
+      return;
+    }
+    this.busy("Reading the files");
+    try {
+      const json = this.given.length === 1 && /\.json(\.(gz|bz2|xz))?$/i.test(this.given[0].name);
+      const sent = await Promise.all(this.given.map(async (file) => (/\.(gz|bz2|xz)$/i.test(file.name) ? { name: file.name, base64: await base64(file) } : { name: file.name, text: await file.text() })));
+      this.body_sent = { name: this.name.value.trim() || this.given[0].name, file: json ? "kb.json" : "table", ...(json ? { text: sent[0].text, base64: sent[0].base64 } : { files: sent }) };
+      if (json) return await this.send({});
+      this.busy("Guessing what the columns mean");
+      this.drafted(await api.addBase({ ...this.body_sent, draft: true }));
+    } catch (problem) {
+      this.failed(problem);
+    }
+  }
+
+  async send(more) {
+    this.busy("Bringing it in");
+    try {
+      await this.follow(await api.addBase({ ...this.body_sent, ...more }));
+    } catch (problem) {
+      this.failed(problem);
+    }
+  }
+
+  async follow(first) {
+    const bar = h("progress", { max: "1", value: first.done ?? 0, "aria-label": "How far it is" });
+    const message = h("p", { class: "muted" });
+    put(this.told, h("div", { class: "card stack" }, h("h2", {}, "Bringing it in"), bar, message));
+    let job = first;
+    while (job.state === "running") {
+      bar.value = job.done ?? 0;
+      put(message, said(job.message || "", { most: 300 }), ` ${percent(job.done ?? 0)}`);
+      await new Promise((resume) => setTimeout(resume, PAUSE));
+      job = await api.uploadJob(job.id);
+    }
+    if (job.state !== "done" || !job.kb) {
+      put(this.told, note("bad", "It cannot be brought in", job.message ? h("p", {}, said(job.message, { most: 600 }), job.place ? [" (", said(job.place, { most: 120 }), ")"] : null) : null), findings(job.problems));
+      return;
+    }
+    put(this.body);
+    const base = job.kb;
+    await this.app.reload();
+    put(
+      this.told,
+      note("good", "It is here", h("p", {}, said(base.name, { most: 80 }), ": ", counted(base.entities, "entity", "entities"), ", ", counted(base.concepts, "concept"), ", ", counted(base.facts, "fact"), "."), h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "ask", kb: base.id, question: null, program: null }) }, "Ask it"), h("a", { class: "button", href: link({ tab: "base", kb: base.id, question: null, program: null }) }, "Look at it"))),
+      findings(job.problems),
+    );
+    say("It is here");
+  }
+
+  busy(text) {
+    put(this.told, h("p", { class: "row muted" }, h("span", { class: "spin", "aria-hidden": "true" }), text));
+  }
+
+  failed(problem) {
+    put(this.told, problem instanceof api.Problem ? problemNote(problem, "It cannot be brought in") : note("bad", "The file cannot be read", h("p", {}, said(problem.message, { most: 300 }))));
+  }
+
+  async remove(base) {
+    if (!confirm(`Take ${base.name} away from this server?`)) return;
+    try {
+      await api.removeBase(base.id);
+      say("Taken away");
+      if (this.app.kb === base.id) go({ kb: null, question: null, program: null });
+      else await this.app.reload();
+    } catch (problem) {
+      put(this.told, problemNote(problem));
+    }
+  }
+
+  // --- what the columns mean --------------------------------------------------------------------
+
+  drafted(draft) {
+    put(this.told, draft.doubts ? note("warn", `${counted(draft.doubts, "guess", "guesses")} may be wrong`, h("p", {}, "Look at the columns that are marked.")) : null, findings(draft.problems));
+    const text = h("textarea", { class: "code", rows: "14", spellcheck: "false", value: draft.mapping, on: { input: () => tables.forEach((one) => one.left()) } });
+    const names = [...new Set(draft.columns.map((one) => one.table))];
+    const tables = names.map((name) => new Columns(name, draft, names, text));
+    put(
+      this.body,
+      h(
+        "form",
+        { class: "stack", "aria-label": "What the columns mean", on: { submit: (event) => (event.preventDefault(), this.send({ mapping: text.value })) } },
+        tables.map((one) => one.element),
+        h("details", { class: "fold" }, h("summary", {}, "The mapping as text"), labelled("Mapping (YAML)", text, { hint: "What stands here is what is used. Ids, names and kinds of the rows can be changed here, too." })),
+        h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Bring it in")),
+      ),
+    );
+    say("Look at what the columns mean");
+  }
+}
+
+// The columns of a table with their meanings; what is chosen is written into the mapping's text.
+class Columns {
+  constructor(table, draft, tables, text) {
+    this.table = table;
+    this.text = text;
+    this.tables = tables;
+    this.columns = draft.columns.filter((one) => one.table === table);
+    const preview = draft.preview?.find((one) => one.table === table);
+    this.note = h("div", { "aria-live": "polite" });
+    this.fields = h("fieldset", {}, h("legend", { class: "quiet" }, `Columns of ${table}`), h("div", { class: "stack tight" }, this.columns.map((one, at) => this.row(one, at))));
+    this.element = h("section", { class: "card stack", "aria-label": `Table ${table}` }, h("h2", {}, said(table, { most: 80 })), preview ? previewed(preview) : null, this.note, this.fields);
+  }
+
+  // The text was edited by hand: it alone counts from now on.
+  left() {
+    if (this.fields.disabled) return;
+    this.fields.disabled = true;
+    put(this.note, note("info", "The text below counts now, as it was edited."));
+  }
+
+  row(column, at) {
+    const guess = column.guess && typeof column.guess === "object" ? { ...column.guess } : {};
+    const kind = typeof column.guess === "string" || column.guess === null ? "skip" : "qualifier" in guess ? "qualifier" : "create" in guess ? "create" : "relation" in guess ? "to" : "attribute";
+    const name = column.column;
+    const others = this.columns.map((one) => one.column).filter((one) => one !== name);
+    const plain = typeof (guess.relation ?? "") === "string";
+    const field = {
+      kind: select(KINDS, kind),
+      name: h("input", { type: "text", value: plain ? (guess.attribute ?? guess.relation ?? guess.qualifier ?? name) : "", disabled: !plain, autocomplete: "off" }),
+      type: select(TYPES.map((one) => [one, one]), guess.type || "string"),
+      unit: h("input", { type: "text", value: guess.unit ?? "", autocomplete: "off" }),
+      to: select(this.tables.map((one) => [one, one]), guess.to || this.tables[0]),
+      create: h("input", { type: "text", value: guess.create ?? name, autocomplete: "off" }),
+      of: select(others.map((one) => [one, one]), guess.of || others[0]),
+      separator: h("input", { type: "text", value: guess.separator ?? "", class: "short", autocomplete: "off" }),
+    };
+    const place = {};
+    for (const [key, label] of [["name", "called"], ["type", "type"], ["unit", "unit"], ["to", "of table"], ["create", "of the kind"], ["of", "about column"], ["separator", "several, apart by"]]) {
+      field[key].id = unique("column");
+      place[key] = h("div", { class: "field" }, h("label", { for: field[key].id }, h("span", { class: "quiet" }, `${name}: `), label), field[key]);
+    }
+    const shown = () => {
+      const is = field.kind.value;
+      place.name.hidden = is === "skip";
+      place.type.hidden = !["attribute", "qualifier"].includes(is);
+      place.unit.hidden = place.type.hidden || field.type.value !== "quantity";
+      place.to.hidden = is !== "to";
+      place.create.hidden = is !== "create";
+      place.of.hidden = is !== "qualifier";
+      place.separator.hidden = is === "skip";
+    };
+    const changed = () => {
+      shown();
+      this.write(at, meaning(field, guess, plain));
+    };
+    for (const one of Object.values(field)) one.addEventListener("change", changed);
+    shown();
+    field.kind.id = unique("column");
+    return h(
+      "div",
+      { class: "column-row" },
+      h("div", { class: "stack tight" }, h("label", { for: field.kind.id, class: "label" }, said(name, { most: 60 })), h("p", { class: "small muted" }, said((column.samples || []).slice(0, 3).join("; ") || "no values", { most: 90 })), column.doubt ? h("span", { class: "badge warn" }, "a guess") : null),
+      h("div", { class: "row top-row-fields" }, h("div", { class: "field" }, h("span", { class: "label", "aria-hidden": "true" }, "is"), field.kind), Object.values(place)),
+    );
+  }
+
+  // Each column has one line of the table's part; JSON is YAML, too.
+  write(at, entry) {
+    const lines = this.text.value.split("\n");
+    const begin = lines.findIndex((line) => keyOf(line, 2) === this.table);
+    let seen = -1;
+    let inside = false;
+    for (let number = begin + 1; begin >= 0 && number < lines.length; number += 1) {
+      const line = lines[number];
+      if (/^( {0,2})[^\s#]/.test(line)) break;
+      if (/^ {4}columns:/.test(line)) inside = true;
+      else if (/^ {4}[^\s#]/.test(line)) inside = false;
+      else if (inside && keyOf(line, 6) !== null && (seen += 1) === at) {
+        lines[number] = `${line.slice(0, valueOf(line))}${entry === "skip" ? "skip" : JSON.stringify(entry)}`;
+        this.text.value = lines.join("\n");
+        return;
+      }
+    }
+    put(this.note, note("warn", "This column stands nowhere in the mapping\u2019s text; change it there."));
+  }
+}
+
+const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#"'][^:]*?(?::\S[^:]*?)*):(?=\s|$)/;
+
+// The key that a line of YAML at this depth begins with, without its quotes; null for others.
+function keyOf(line, depth) {
+  if (!line.startsWith(" ".repeat(depth)) || /\s/.test(line[depth] ?? " ")) return null;
+  const found = KEY.exec(line.slice(depth));
+  if (!found) return null;
+  if (found[1].startsWith('"')) return JSON.parse(found[1]);
+  return found[1].startsWith("'") ? found[1].slice(1, -1).replaceAll("''", "'") : found[1];
+}
+
+function valueOf(line) {
+  const depth = line.length - line.trimStart().length;
+  return depth + KEY.exec(line.trimStart())[0].length + 1;
+}
+
+function meaning(field, guess, plain) {
+  const name = field.name.value.trim();
+  const several = field.separator.value ? { separator: field.separator.value } : {};
+  const typed = () => ({ type: field.type.value, ...(field.type.value === "quantity" && field.unit.value.trim() ? { unit: field.unit.value.trim() } : {}) });
+  const relation = plain ? name : guess.relation;
+  switch (field.kind.value) {
+    case "skip":
+      return "skip";
+    case "to":
+      return { relation, to: field.to.value, ...(guess.to && guess.by ? { by: guess.by } : {}), ...(guess.direction ? { direction: guess.direction } : {}), ...several };
+    case "create":
+      return { relation, create: field.create.value.trim(), ...(guess.direction ? { direction: guess.direction } : {}), ...several };
+    case "qualifier":
+      return { qualifier: name, of: field.of.value, ...typed(), ...several };
+    default:
+      return { attribute: name, ...typed(), ...several };
+  }
+}
+
+function select(options, value) {
+  return h("select", {}, options.map(([one, word]) => h("option", { value: one, selected: one === value }, word)));
+}
+
+function previewed({ header, rows }) {
+  return h(
+    "div",
+    { class: "table-box", tabindex: "0", role: "region", "aria-label": "First rows" },
+    h("table", {}, h("thead", {}, h("tr", {}, header.map((one) => h("th", { scope: "col" }, said(one, { most: 40 }))))), h("tbody", {}, rows.slice(0, 3).map((row) => h("tr", {}, row.map((cell) => h("td", {}, said(cell ?? "", { most: 60 }))))))),
+  );
+}
+
+// What a check of the data found, errors first.
+function findings(problems) {
+  if (!problems?.length) return null;
+  const bad = problems.some((one) => one.severity === "error");
+  return h(
+    "details",
+    { class: "fold", open: bad || problems.length <= 5 },
+    h("summary", {}, "What was found", h("span", { class: `badge ${bad ? "bad" : "warn"}` }, count(problems.length))),
+    h("ul", { class: "stack tight" }, problems.slice(0, SHOWN).map((one) => h("li", { class: "small" }, h("span", { class: `badge ${one.severity === "error" ? "bad" : "warn"}` }, one.severity || "warning"), " ", one.place ? [said(one.place, { most: 80, tag: "code" }), " "] : null, said(one.message, { most: 300 })))),
+    problems.length > SHOWN ? h("p", { class: "small muted" }, `${SHOWN} of ${count(problems.length)}`) : null,
+  );
+}
+
+function size(bytes) {
+  return bytes < 1024 * 1024 ? `${count(Math.max(1, Math.round(bytes / 1024)))} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+}

@@ -1,0 +1,433 @@
+// What people say of answers: a bar of verdicts for other screens, a queue of questions with the
+// least confident first and one decision a key, and all that was kept.
+
+import * as api from "./api.js";
+import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
+import { download, fileTexts } from "./files.js";
+import { go, link, offer, prefer, preference } from "./state.js";
+
+// Each with its key in the queue, the word on its button, and what it means.
+export const VERDICTS = [
+  ["r", "right", "Right", "the program says what the question means"],
+  ["c", "corrected", "Correct it", "another program does: write it"],
+  ["u", "unclear", "Unclear", "nobody can tell what is meant"],
+  ["n", "not in the knowledge base", "Not in it", "the knowledge base does not have this"],
+  ["w", "wrong data", "Wrong data", "the program is right, the facts are not"],
+];
+const FORMS = [
+  ["training", "Questions to train on (JSON lines)"],
+  ["kqapro", "KQA Pro's file"],
+  ["label-studio", "A Label Studio project"],
+];
+const SHOWN = 200;
+const BATCH = 200;
+// Questions of one request stay below what a request may hold.
+const LONGEST = 48_000;
+
+const views = new WeakMap();
+
+export const screen = {
+  name: "queue",
+  title: "Review",
+  key: "5",
+  keys: [...VERDICTS.map(([key, , word]) => [key, word]), ["j", "skip this question"], ["k", "back to the one before"], ["z", "take the last verdict back"]],
+  show,
+};
+
+function show(element, state, app) {
+  if (!views.has(element)) views.set(element, new View(element, app));
+  views.get(element).show();
+}
+
+// --- a verdict, wherever an answer stands --------------------------------------------------------
+
+/** Keep a verdict; `about` has question, verdict, and what else the server takes. */
+async function kept(about, kb) {
+  const author = preference("author");
+  const line = await api.keep({ kb, ...about, ...(author ? { author } : {}) });
+  say(`Kept: ${line.verdict}`);
+  dispatchEvent(new CustomEvent("kopl-kept", { detail: line }));
+  return line;
+}
+
+/** What was predicted, as a line of corrections has it; null where nothing was. */
+function predictedOf(answer) {
+  if (!answer) return null;
+  return { program: answer.program?.text ?? null, answers: answer.answer?.answers ?? (answer.text ? [answer.text] : []), confidence: answer.confidence ?? 0, ...(answer.answer_form ? { answer_form: answer.answer_form } : {}) };
+}
+
+/** Buttons that judge an answer: `{question, answer, kb, onKept}`. */
+export function verdicts({ question, answer, kb, onKept = () => {} }) {
+  const told = h("div", { "aria-live": "polite" });
+  const predicted = predictedOf(answer);
+  const has = Boolean(predicted?.program);
+  const box = h(
+    "div",
+    { class: "stack tight verdicts", role: "group", "aria-label": "Is this right?" },
+    h(
+      "div",
+      { class: "row" },
+      h("span", { class: "small muted" }, "Is this right?"),
+      VERDICTS.filter(([, verdict]) => has || !["right", "wrong data"].includes(verdict)).map(([, verdict, word, means]) => button(verdict === "corrected" && !has ? "Write the program" : word, () => judge(verdict), { title: means, "data-verdict": verdict })),
+    ),
+    told,
+  );
+  return box;
+
+  async function judge(verdict) {
+    if (verdict === "corrected") return go({ tab: "program", question, program: predicted?.program ?? null });
+    if (verdict === "wrong data") return put(told, truthForm((truth) => send({ verdict, truth })));
+    await send({ verdict });
+  }
+
+  async function send(more) {
+    try {
+      const line = await kept({ question, ...(has && ["right", "wrong data"].includes(more.verdict) ? { program: predicted.program } : {}), ...(predicted ? { predicted } : {}), ...more }, kb);
+      for (const each of box.querySelectorAll("[data-verdict]")) each.setAttribute("aria-pressed", String(each.dataset.verdict === more.verdict));
+      put(told, keptNote(line));
+      onKept(line);
+    } catch (problem) {
+      put(told, problemNote(problem));
+    }
+  }
+}
+
+// Of wrong data one may say what they should be.
+function truthForm(send) {
+  const field = h("input", { type: "text" });
+  const form = h("form", { class: "row", on: { submit: (event) => (event.preventDefault(), send(field.value.trim() ? [field.value.trim()] : [])) } }, labelled("What should the facts say? (may stay empty)", field), h("button", { class: "button", type: "submit" }, "Keep"));
+  setTimeout(() => field.focus());
+  return form;
+}
+
+function keptNote(line) {
+  return h("p", { class: "row small" }, h("span", { class: "badge good" }, "kept"), said(line.verdict), h("a", { href: link({ tab: "learn" }) }, "Learn from what was kept"));
+}
+
+/** A form that keeps the program at hand as the right one for a question. */
+function saveForm({ question, program, view, before, kb }) {
+  if (!program || (view && !view.complete)) return null;
+  const told = h("div", { "aria-live": "polite" });
+  const asked = h("input", { type: "text", value: question || "", autocomplete: "off" });
+  const author = h("input", { type: "text", value: preference("author") || "", autocomplete: "name" });
+  const remark = h("input", { type: "text", autocomplete: "off" });
+  const unchanged = before && before.program?.text === program;
+  const verdict = h("select", {}, VERDICTS.filter(([, one]) => ["right", "corrected", "wrong data"].includes(one)).map(([, one, word]) => h("option", { value: one }, one === "corrected" ? "Corrected" : word)));
+  verdict.value = unchanged ? "right" : "corrected";
+  const form = h(
+    "form",
+    { class: "card stack save", "aria-label": "Save", on: { submit: send } },
+    h("h2", {}, "Save"),
+    h("p", { class: "small muted" }, "The question with this program is kept, and the parser can learn from it."),
+    labelled("Question", asked),
+    h("div", { class: "row" }, labelled("Verdict", verdict), labelled("Your name", author)),
+    labelled("Note", remark),
+    h("div", { class: "row" }, h("button", { class: "button main", type: "submit" }, "Save")),
+    told,
+  );
+  return form;
+
+  async function send(event) {
+    event.preventDefault();
+    if (!asked.value.trim()) {
+      put(told, note("warn", "Which question is this the program of?"));
+      asked.focus();
+      return;
+    }
+    prefer("author", author.value.trim() || null);
+    const predicted = predictedOf(before);
+    try {
+      const line = await kept({ question: asked.value.trim(), verdict: verdict.value, program, ...(predicted ? { predicted } : {}), ...(remark.value.trim() ? { note: remark.value.trim() } : {}) }, kb);
+      put(told, keptNote(line));
+    } catch (problem) {
+      put(told, problemNote(problem, "It was not kept"));
+    }
+  }
+}
+
+offer("answer", verdicts);
+offer("program", saveForm);
+
+// --- the screen ----------------------------------------------------------------------------------
+
+class View {
+  constructor(element, app) {
+    this.element = element;
+    this.app = app;
+    this.items = [];
+    this.at = 0;
+    this.last = null;
+    this.card = h("section", { class: "stack", "aria-label": "The question to judge", "aria-live": "polite" });
+    this.kept = h("section", { class: "stack", "aria-label": "What was kept" });
+    this.told = h("div", { "aria-live": "polite" });
+    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Review"), h("p", { class: "lead" }, "Questions whose answers are least certain come first. One key judges one, and what is kept teaches the parser.")), this.card, this.more(), this.kept);
+    document.addEventListener("keydown", (event) => this.keyed(event));
+    addEventListener("kopl-kept", () => this.list());
+    this.list();
+  }
+
+  async show() {
+    try {
+      this.took(await api.queue({ kb: this.app.kb, limit: BATCH }));
+    } catch (problem) {
+      put(this.card, problemNote(problem));
+    }
+  }
+
+  took(found) {
+    const shown = this.items[this.at]?.id;
+    this.items = found.items;
+    this.count = found.count;
+    this.left = found.left;
+    this.asking = found.asking || 0;
+    const same = this.items.findIndex((one) => one.id === shown);
+    const open = this.items.findIndex((one) => !one.judged);
+    this.at = same >= 0 && !this.items[same].judged ? same : Math.max(0, open);
+    this.draw();
+  }
+
+  // --- one question -----------------------------------------------------------------------------
+
+  draw() {
+    const item = this.items[this.at];
+    if (!item) {
+      put(this.card, h("p", { class: "empty" }, this.asking ? `${counted(this.asking, "question")} are still being asked.` : "No question waits. Add some below."));
+      return;
+    }
+    const { top, refused } = topOf(item);
+    const done = this.count - this.left;
+    const predicted = predictedOf(top);
+    put(
+      this.card,
+      h("div", { class: "row ends small muted" }, h("span", {}, `${count(done)} of ${count(this.count)} judged`), h("span", {}, `question ${count(this.at + 1)}`)),
+      h("progress", { max: this.count || 1, value: done, "aria-label": "How many are judged" }),
+      h(
+        "div",
+        { class: "card stack" },
+        h("h2", {}, saidWhole(item.question, { most: 400 })),
+        h(
+          "div",
+          { class: "row baseline" },
+          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : "no answer"),
+          h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
+          item.judged ? h("span", { class: "badge good" }, said(item.judged)) : null,
+        ),
+        predicted?.program ? h("pre", { class: "code" }, saidWhole(predicted.program, { most: 600, tag: "code" })) : null,
+        h(
+          "div",
+          { class: "row judging", role: "group", "aria-label": "Verdict" },
+          VERDICTS.filter(([, verdict]) => predicted?.program || !["right", "wrong data"].includes(verdict)).map(([key, verdict, word, means]) => button([h("kbd", {}, key), " ", word], () => this.judge(verdict), { title: means, "data-verdict": verdict, "aria-keyshortcuts": key, "aria-pressed": String(item.judged === verdict) })),
+        ),
+        h(
+          "div",
+          { class: "row" },
+          button([h("kbd", {}, "k"), " Back"], () => this.move(-1), { kind: "bare", disabled: this.at === 0, "aria-keyshortcuts": "k" }),
+          button([h("kbd", {}, "j"), " Skip"], () => this.move(1), { kind: "bare", disabled: this.at >= this.items.length - 1, "aria-keyshortcuts": "j" }),
+          button([h("kbd", {}, "z"), " Take back"], () => this.takeBack(), { kind: "bare", disabled: !this.last, "aria-keyshortcuts": "z" }),
+        ),
+        this.told,
+      ),
+    );
+  }
+
+  async judge(verdict) {
+    const item = this.items[this.at];
+    if (!item || this.sending) return;
+    const { top } = topOf(item);
+    const predicted = predictedOf(top);
+    if (["right", "wrong data"].includes(verdict) && !predicted?.program) return;
+    if (verdict === "corrected") return go({ tab: "program", question: item.question, program: predicted?.program ?? null });
+    this.sending = true;
+    try {
+      const program = ["right", "wrong data"].includes(verdict) ? { program: predicted.program } : {};
+      const line = await kept({ item: item.id, question: item.question, verdict, ...program, ...(predicted ? { predicted } : {}) }, this.app.kb);
+      if (!item.judged) this.left -= 1;
+      item.judged = verdict;
+      this.last = { line, item };
+      put(this.told);
+      const next = this.items.findIndex((one, at) => at > this.at && !one.judged);
+      this.at = next >= 0 ? next : Math.max(0, this.items.findIndex((one) => !one.judged));
+      if (this.left > 0 && !this.items.some((one) => !one.judged)) await this.show();
+      else this.draw();
+    } catch (problem) {
+      put(this.told, problemNote(problem, "It was not kept"));
+    } finally {
+      this.sending = false;
+    }
+  }
+
+  move(by) {
+    this.at = Math.min(this.items.length - 1, Math.max(0, this.at + by));
+    put(this.told);
+    this.draw();
+  }
+
+  async takeBack() {
+    if (!this.last) return;
+    const { line, item } = this.last;
+    this.last = null;
+    try {
+      await api.takeBack(line.id, { kb: this.app.kb });
+      if (item.judged) this.left += 1;
+      item.judged = null;
+      this.at = Math.max(0, this.items.indexOf(item));
+      say("Taken back");
+      this.draw();
+      this.list();
+    } catch (problem) {
+      put(this.told, problemNote(problem));
+    }
+  }
+
+  keyed(event) {
+    if (this.element.hidden || !this.element.isConnected || event.defaultPrevented) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || preference("keys") === "off") return;
+    if (document.querySelector("dialog[open]")) return;
+    const verdict = VERDICTS.find(([key]) => key === event.key)?.[1];
+    const action = verdict ? () => this.judge(verdict) : { j: () => this.move(1), k: () => this.move(-1), z: () => this.takeBack() }[event.key];
+    if (!action || !this.items.length) return;
+    event.preventDefault();
+    action();
+  }
+
+  // --- more questions ---------------------------------------------------------------------------
+
+  more() {
+    const text = h("textarea", { rows: "4", autocomplete: "off" });
+    const file = h("input", { type: "file", accept: ".txt,.csv,.tsv,.jsonl,.json" });
+    const number = h("input", { type: "number", value: "50", min: "1", max: "1000", step: "1" });
+    const told = h("div", { "aria-live": "polite" });
+    const add = async (body) => {
+      put(told, h("p", { class: "row muted" }, h("span", { class: "spin", "aria-hidden": "true" }), "Asking them"));
+      try {
+        for (const each of body) this.took({ items: [], count: 0, left: 0, ...(await api.fillQueue({ kb: this.app.kb, ...each })) });
+        put(told);
+        text.value = "";
+        file.value = "";
+        await this.show();
+        say(`${counted(this.left, "question")} to judge`);
+      } catch (problem) {
+        put(told, problemNote(problem, "They were not added"));
+      }
+    };
+    const lines = async () => {
+      try {
+        const given = file.files.length ? await questionsOf(file.files[0]) : asLines(text.value);
+        if (!given.length) return put(told, note("info", "Write a question on each line, or choose a file."));
+        await add(parts(given).map((questions) => ({ questions })));
+      } catch (problem) {
+        put(told, note("bad", "The file cannot be read", h("p", {}, said(problem.message))));
+      }
+    };
+    return h(
+      "details",
+      { class: "fold card" },
+      h("summary", {}, "Add questions"),
+      h(
+        "div",
+        { class: "halves" },
+        h("form", { class: "stack", "aria-label": "Questions of yours", on: { submit: (event) => (event.preventDefault(), lines()) } }, labelled("Questions, one on each line", text), labelled("or a file", file, { hint: "a line each, or JSON lines with \u201cquestion\u201d" }), h("div", {}, h("button", { class: "button", type: "submit" }, "Add these"))),
+        h("form", { class: "stack", "aria-label": "Generated questions", on: { submit: (event) => (event.preventDefault(), add([{ generate: Number(number.value), seed: Math.floor(Math.random() * 1e6) }])) } }, labelled("How many generated questions", number, { hint: "drawn from this knowledge base" }), h("div", {}, h("button", { class: "button", type: "submit" }, "Generate"))),
+      ),
+      told,
+    );
+  }
+
+  // --- what was kept ----------------------------------------------------------------------------
+
+  async list() {
+    let found;
+    try {
+      found = await api.corrections({ kb: this.app.kb });
+    } catch (problem) {
+      put(this.kept, problemNote(problem));
+      return;
+    }
+    const lines = found.corrections.filter((one) => !one.removed).reverse();
+    const form = h("select", {}, FORMS.map(([value, word]) => h("option", { value }, word)));
+    put(
+      this.kept,
+      h("div", { class: "row ends" }, h("h2", {}, "What was kept ", h("span", { class: "badge" }, count(lines.length))), lines.length ? h("div", { class: "row" }, labelled("Form of the file", form, { hidden: true }), button("Download", () => this.export(form.value))) : null),
+      this.exported ||= h("div", { "aria-live": "polite" }),
+      lines.length ? h("ul", { class: "stack tight" }, lines.slice(0, SHOWN).map((one) => this.line(one))) : h("p", { class: "empty" }, "Nothing yet."),
+      lines.length > SHOWN ? h("p", { class: "small muted" }, `${SHOWN} of ${count(lines.length)}`) : null,
+    );
+  }
+
+  line(one) {
+    const tone = { right: "good", corrected: "accent", "wrong data": "bad" }[one.verdict] || "warn";
+    return h(
+      "li",
+      { class: "card kept-line" },
+      h("div", { class: "row baseline" }, h("span", { class: `badge ${tone}` }, said(one.verdict)), h("strong", {}, saidWhole(one.question, { most: 200 })), h("span", { class: "push row" }, one.program ? h("a", { class: "small", href: link({ tab: "program", question: one.question, program: one.program }), "aria-label": `Look at the program of: ${one.question}` }, "Look") : null, button("Take away", () => this.remove(one), { kind: "link", class: "small link", "aria-label": `Take away: ${one.question}` }))),
+      one.before || one.answers?.length ? h("p", { class: "small" }, one.before ? [h("span", { class: "muted" }, "said "), said(one.before.answers?.join("; ") || "nothing", { most: 120 })] : null, one.verdict === "corrected" && one.answers ? [h("span", { class: "muted" }, " \u2192 right is "), said(one.answers.join("; ") || "nothing", { most: 120 })] : null) : null,
+      h("p", { class: "small muted" }, said(one.author || "somebody", { most: 60 }), ", ", h("time", { datetime: one.time }, dated(one.time)), one.note ? [" \u00b7 ", said(one.note, { most: 200 })] : null),
+    );
+  }
+
+  async remove(one) {
+    try {
+      await api.takeBack(one.id, { kb: this.app.kb });
+      say("Taken away");
+      await this.list();
+    } catch (problem) {
+      put(this.exported, problemNote(problem));
+    }
+  }
+
+  async export(form) {
+    try {
+      await download(api.correctionsAddress(form, { kb: this.app.kb }), form === "training" ? "corrections.jsonl" : `corrections.${form}.json`);
+      put(this.exported);
+    } catch (problem) {
+      put(this.exported, problemNote(problem));
+    }
+  }
+}
+
+// The best answer to a question of the queue, and why there is none.
+function topOf(item) {
+  const top = item.answer?.answers?.[0];
+  const best = top && typeof top === "object" ? top : item.answer;
+  return { top: best?.program ? best : null, refused: best?.refused || best?.error || null };
+}
+
+function dated(time) {
+  const when = new Date(time);
+  return Number.isNaN(when.getTime()) ? String(time) : when.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
+}
+
+function asLines(text) {
+  return text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+}
+
+async function questionsOf(file) {
+  const [text] = await fileTexts([file]);
+  const lines = asLines(text);
+  if (/\.json$/i.test(file.name)) return JSON.parse(text).map((one) => (typeof one === "string" ? one : one.question)).filter(Boolean);
+  if (!/\.jsonl$/i.test(file.name)) return lines;
+  return lines.map((line, at) => {
+    try {
+      const one = JSON.parse(line);
+      return typeof one === "string" ? one : one.question;
+    } catch {
+      throw new Error(`line ${at + 1} is no JSON`);
+    }
+  }).filter(Boolean);
+}
+
+// Parts that a request can hold.
+function parts(questions) {
+  const found = [[]];
+  let size = 0;
+  for (const one of questions) {
+    const own = new TextEncoder().encode(JSON.stringify(one)).length + 2;
+    if (size + own > LONGEST && found.at(-1).length) {
+      found.push([]);
+      size = 0;
+    }
+    found.at(-1).push(one);
+    size += own;
+  }
+  return found;
+}
