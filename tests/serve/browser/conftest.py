@@ -13,8 +13,12 @@ import pytest
 
 from kopl_base.servers import LocalServer, find_program
 from tests.parsers.conftest import (  # noqa: F401 (fixtures, used by their names)
-    runs, small, small_examples, torch, trained,
-)  # fmt: skip
+    runs,
+    small,
+    small_examples,
+    torch,
+    trained,
+)
 
 # In CI a browser must be there.
 REQUIRED = "REQUIRE_CHROMIUM"

@@ -106,11 +106,11 @@ def assert_fits(page: Page) -> None:
     found = page.evaluate(
         """() => {
             const room = document.documentElement.clientWidth;
+            const own = ['auto', 'scroll', 'hidden', 'clip'];
             const wide = [...document.querySelectorAll('body *')].filter((one) => {
                 if (one.getBoundingClientRect().right <= room + 1) return false;
                 for (let up = one.parentElement; up; up = up.parentElement)
-                    if (['auto', 'scroll', 'hidden', 'clip'].includes(getComputedStyle(up).overflowX))
-                        return false;
+                    if (own.includes(getComputedStyle(up).overflowX)) return false;
                 return true;
             });
             return {over: document.documentElement.scrollWidth - room,
