@@ -1,50 +1,347 @@
-// Ask: a question, its answer, and how sure the parser is of it.
+// Ask: a question, its answer, how sure the parser is of it, and what the answer rests on.
 
 import * as api from "./api.js";
-import { button, h, labelled, problemNote, put, said } from "./dom.js";
-import { go, link, remember } from "./state.js";
+import { chart, same } from "./chart.js";
+import { answerText, confidence, factItem, nearChips } from "./pieces.js";
+import { button, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
+import { asked, forgetAsked, go, link, offered, remember } from "./state.js";
 
-export const screen = { name: "ask", title: "Ask", key: "1", show };
+export const screen = {
+  name: "ask",
+  title: "Ask",
+  key: "1",
+  keys: [
+    ["Enter", "ask"],
+    ["Shift+Enter", "a new line"],
+  ],
+  show,
+};
 
-const made = new WeakMap();
+const READINGS = 4; // programs that the parser thinks of
+const EXAMPLES = 6;
+
+const screens = new WeakMap();
 
 function show(element, state, app) {
-  if (!made.has(element)) made.set(element, make(element, app));
-  made.get(element)(state);
+  if (!screens.has(element)) screens.set(element, new Ask(element, app));
+  screens.get(element).follow(state);
 }
 
-function make(element, app) {
-  const field = h("textarea", { rows: 2, name: "question" });
-  const form = h(
-    "form",
-    { class: "card stack", on: { submit: (event) => (event.preventDefault(), go({ question: field.value.trim() })) } },
-    labelled("Your question", field),
-    h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Ask")),
-  );
-  const results = h("div", { class: "stack", "aria-live": "polite" });
-  const examples = h("ul", { class: "stack tight" });
-  put(element, h("h1", {}, "Ask ", said(app.base.name)), form, results, h("h2", {}, "Examples"), examples);
-  api.examples({ kb: app.kb }).then(
-    (found) =>
-      put(
-        examples,
-        found.examples.map((one) =>
-          h("li", {}, h("a", { href: one.question ? link({ question: one.question }) : link({ tab: "program", program: one.program }) }, said(one.question || one.program))),
-        ),
-      ),
-    (problem) => put(examples, problemNote(problem)),
-  );
-  const asking = api.latest((question, options) => api.ask({ question, kb: app.kb }, options));
-  let shown = null;
-  return async (state) => {
-    if (!state.question || state.question === shown) return;
-    shown = field.value = state.question;
-    remember(state.question, app.kb);
-    try {
-      const answer = await asking(state.question);
-      put(results, answer.answers.map((one) => h("article", { class: "card" }, h("p", {}, said((one.answer?.answers || []).join("; "))), button("Open the program", () => go({ tab: "program", program: one.text })))));
-    } catch (problem) {
-      if (!api.isAbandoned(problem)) put(results, problemNote(problem));
+class Ask {
+  constructor(element, app) {
+    Object.assign(this, { element, app });
+    this.shown = null;
+    this.seed = 0;
+    this.asking = api.latest((question, options) => api.ask({ question, top: READINGS, beams: READINGS, kb: app.kb }, options));
+    this.explaining = api.latest((program, options) => api.run({ program, kb: app.kb, shown: 3, evidence: true }, options));
+    this.field = h("textarea", {
+      rows: 1,
+      name: "question",
+      class: "question",
+      placeholder: "Ask something that it may know",
+      on: {
+        keydown: (event) => {
+          if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+          event.preventDefault();
+          this.submit();
+        },
+        input: () => this.fit(),
+      },
+    });
+    this.head = h("div", { class: "stack tight" });
+    this.form = h(
+      "form",
+      { class: "ask-form", on: { submit: (event) => (event.preventDefault(), this.submit()) } },
+      labelled("Your question", this.field, { hidden: true }),
+      h("button", { type: "submit", class: "button main large" }, "Ask"),
+    );
+    this.notice = h("div", {});
+    this.results = h("div", { class: "stack", "aria-live": "polite", "aria-busy": "false" });
+    this.examples = h("section", { class: "stack tight", "aria-label": "Examples" });
+    this.history = h("div", {});
+    put(element, this.head, this.form, this.notice, this.results, this.examples, this.history);
+    this.drawHead();
+    this.drawNotice();
+    this.drawExamples();
+  }
+
+  submit() {
+    const question = this.field.value.trim().replace(/\s+/g, " ");
+    if (!question) return this.field.focus();
+    if (question === this.shown) this.ask(question);
+    else go({ question, program: null });
+    return null;
+  }
+
+  follow(state) {
+    const question = state.question || null;
+    this.drawHistory();
+    this.examples.hidden = question !== null;
+    if (question === this.shown) return;
+    this.field.value = question || "";
+    this.fit();
+    if (question) this.ask(question);
+    else {
+      this.shown = null;
+      put(this.results);
     }
-  };
+  }
+
+  fit() {
+    const letters = Math.max(18, Math.floor((this.field.clientWidth || 600) / 9.5));
+    this.field.rows = Math.min(6, Math.max(1, Math.ceil(this.field.value.length / letters)));
+  }
+
+  // --- asking -----------------------------------------------------------------------------------
+
+  async ask(question) {
+    this.shown = question;
+    const can = this.app.can("ask");
+    if (!can.yes) {
+      put(this.results, note("info", "Nobody can read this question yet", h("p", {}, "A trained parser turns questions into programs; none is loaded here. You can write the program yourself."), h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write the program"))));
+      return;
+    }
+    remember(question, this.app.kb);
+    this.drawHistory();
+    this.results.setAttribute("aria-busy", "true");
+    put(this.results, h("p", { class: "row muted" }, h("span", { class: "spin", "aria-hidden": "true" }), "Reading the question\u2026"));
+    try {
+      const found = await this.asking(question);
+      this.draw(found);
+    } catch (problem) {
+      if (api.isAbandoned(problem)) return;
+      put(this.results, problemNote(problem), button("Try again", () => this.ask(question)));
+    } finally {
+      this.results.setAttribute("aria-busy", "false");
+    }
+  }
+
+  draw(found) {
+    const [first, ...others] = found.answers;
+    if (!first) {
+      put(this.results, note("warn", "No program was found for this question", h("p", {}, "Say it in other words, or write the program yourself.")));
+      return;
+    }
+    put(
+      this.results,
+      this.card(first, found),
+      others.length ? this.others(others) : null,
+      offered("answer", { app: this.app, kb: this.app.kb, question: found.question, program: first.text || null, view: first.program, answer: first.answer, before: first.text || null, reading: first }),
+    );
+    say(first.refused ? `I do not know: ${first.refused.message}` : first.answer ? `Answer: ${first.answer.answers.slice(0, 3).join(", ") || "nothing was found"}` : "No answer");
+  }
+
+  card(reading, found) {
+    const program = reading.program?.text || reading.text;
+    return h(
+      "article",
+      { class: "card stack answer-card" },
+      reading.read_as ? h("p", { class: "muted" }, "Read as: ", said(reading.read_as, { most: 300 })) : null,
+      reading.refused ? this.refusal(reading, program) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
+      h("div", { class: "row" }, confidence(reading), program ? h("a", { class: "button push", href: link({ tab: "program", program }) }, "Look inside and mend") : null),
+      !reading.refused && !reading.sure ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
+      reading.unsaid?.length ? this.unsaid(reading) : null,
+      reading.answer && !reading.answer.count && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
+      (reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
+      reading.program && !reading.refused ? this.explanation(program, reading) : program && !reading.refused ? h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))) : null,
+    );
+  }
+
+  refusal(reading, program) {
+    const { refused } = reading;
+    const nearly = reading.answer?.answers || [];
+    return h(
+      "div",
+      { class: "stack tight" },
+      h("p", { class: "answer is-none" }, "I do not know"),
+      h("p", {}, saidWhole(refused.message)),
+      refused.said?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "These words say what it does not know:"), h("span", { class: "chips" }, refused.said.map((word) => h("span", { class: "chip" }, said(word))))) : null,
+      refused.near?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "What it knows that is near:"), h("span", { class: "chips" }, refused.near.map((word) => h("span", { class: "chip" }, said(word))))) : null,
+      program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))))) : null,
+    );
+  }
+
+  unsaid(reading) {
+    return note("warn", "The question does not say", h("div", { class: "chips" }, reading.unsaid.map((name) => h("span", { class: "chip" }, said(name)))), h("p", { class: "small" }, "The program names this all the same; it may be meant, or made up."));
+  }
+
+  whyEmpty(why, reading) {
+    const call = reading.program?.calls.find((one) => same(one.path, why.path));
+    return note(
+      "warn",
+      "Why nothing was found",
+      h("p", {}, saidWhole(why.message || `Nothing was left at ${why.text}`)),
+      call ? nearChips(why, call, (operation) => this.mend(reading, operation)) : null,
+    );
+  }
+
+  /** One click: the program with another name in it. */
+  async mend(reading, operation) {
+    try {
+      const { view } = await api.edit({ kb: this.app.kb, program: reading.program.draft, operation });
+      go({ tab: "program", program: view.text });
+    } catch (problem) {
+      this.results.append(problemNote(problem));
+    }
+  }
+
+  explanation(program, reading) {
+    const picture = chart({ label: "How the answer was found" });
+    const facts = h("div", { class: "stack tight" });
+    const whole = h("div", { class: "stack explained" }, h("p", { class: "muted small" }, "\u2026"));
+    this.explaining(program).then(
+      (ran) => {
+        put(
+          whole,
+          h("h2", { class: "small" }, "How the answer was found"),
+          picture.element,
+          h("p", { class: "small program-line" }, h("code", {}, cut(visible(program), 600))),
+          facts,
+        );
+        const steps = [];
+        for (const step of ran.steps) steps[step.number] = step;
+        picture.draw({ view: ran.view, steps, functions: this.app.info.functions });
+        const evidence = ran.evidence;
+        if (evidence?.facts.length) {
+          put(
+            facts,
+            h(
+              "details",
+              { class: "fold" },
+              h("summary", {}, `The facts behind the answer (${evidence.count})`),
+              h("ul", { class: "facts" }, evidence.facts.slice(0, 50).map(factItem)),
+              evidence.minimal === false ? h("p", { class: "hint" }, "Some of these may not be needed.") : null,
+              evidence.count > 50 ? h("p", { class: "hint" }, `and ${counted(evidence.count - 50, "more fact", "more facts")}`) : null,
+            ),
+          );
+        }
+      },
+      (problem) => {
+        if (!api.isAbandoned(problem)) put(whole, reading.error || reading.refused ? null : problemNote(problem));
+      },
+    );
+    return whole;
+  }
+
+  others(readings) {
+    return h(
+      "details",
+      { class: "fold" },
+      h("summary", {}, `Other ways to read the question (${readings.length})`),
+      h(
+        "ul",
+        { class: "stack tight" },
+        readings.map((reading) => {
+          const program = reading.program?.text || reading.text;
+          const found = reading.answer ? (reading.answer.count ? reading.answer.answers.slice(0, 5).join("; ") : "nothing") : reading.error ? "cannot be run" : "no answer";
+          return h(
+            "li",
+            { class: "card reading" },
+            h("p", { class: "row ends baseline" }, h("strong", {}, said(found, { most: 200 })), h("span", { class: "muted small nowrap" }, percent(reading.confidence))),
+            h("p", { class: "row ends" }, h("code", { class: "muted small" }, cut(visible(program || "(nothing that can be read)"), 300)), program ? h("a", { class: "small", href: link({ tab: "program", program }) }, "Open") : null),
+          );
+        }),
+      ),
+    );
+  }
+
+  // --- the first screen ----------------------------------------------------------------------------
+
+  drawHead() {
+    const base = this.app.base;
+    const lead = h("p", { class: "lead" }, `${counted(base.entities, "thing")} and ${counted(base.facts, "fact")}. `);
+    put(this.head, h("h1", {}, "Ask ", said(base.name, { most: 60 })), lead);
+    api.schema({ kb: this.app.kb }).then(
+      ({ concepts }) => {
+        const largest = concepts.filter((one) => one.count > 0 && one.count < base.entities * 0.9).sort((one, other) => other.count - one.count).slice(0, 5);
+        if (largest.length) lead.append("Among them ", ...largest.flatMap((one, index) => [index ? (index === largest.length - 1 ? " and " : ", ") : "", said(`${one.name} (${one.count.toLocaleString("en")})`, { most: 60 })]), ".");
+      },
+      () => null, // the figures alone do
+    );
+  }
+
+  drawNotice() {
+    const can = this.app.can("ask");
+    if (can.yes) return put(this.notice);
+    const train = this.app.can("train");
+    const failed = h("p", { class: "wrong", "aria-live": "polite" });
+    const start = async (event) => {
+      event.currentTarget.disabled = true;
+      try {
+        await api.train({ what: "default" });
+        go({ tab: "learn" });
+      } catch (problem) {
+        event.target.disabled = false;
+        failed.textContent = visible([problem.message, problem.to_try].filter(Boolean).join(" "));
+      }
+    };
+    return put(
+      this.notice,
+      note(
+        "info",
+        "No parser has been trained yet",
+        h("p", {}, "Questions need one. Everything else works now: write a program with suggestions, run it, and look at every step; the examples below are good beginnings."),
+        can.why ? h("p", { class: "small" }, saidWhole(can.why)) : null,
+        h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write a program"), train.yes ? button("Train the default parser", start) : null),
+        !train.yes && train.why ? h("p", { class: "small" }, "To train one here: ", saidWhole(train.why)) : null,
+        failed,
+      ),
+    );
+  }
+
+  async drawExamples() {
+    const list = h("ul", { class: "examples" });
+    put(
+      this.examples,
+      h("div", { class: "row ends" }, h("h2", {}, "What it knows, for example"), button("Others", () => this.otherExamples(), { kind: "bare" })),
+      list,
+    );
+    try {
+      const found = await api.examples({ kb: this.app.kb, seed: this.seed, count: EXAMPLES });
+      put(list, found.examples.map((one) => this.example(one)));
+      if (!found.examples.length) put(this.examples);
+    } catch (problem) {
+      put(list, problemNote(problem));
+    }
+  }
+
+  async otherExamples() {
+    this.seed += 1;
+    await this.drawExamples();
+    this.examples.querySelector("button")?.focus();
+  }
+
+  example(one) {
+    const asks = one.question && this.app.can("ask").yes;
+    const href = asks ? link({ question: one.question, program: null }) : link({ tab: "program", program: one.program, question: one.question });
+    const answers = (one.answers || []).slice(0, 3).join(", ");
+    return h(
+      "li",
+      {},
+      h(
+        "a",
+        { class: "example", href },
+        h("span", { class: "example-text" }, said(one.question || one.about, { most: 200 })),
+        asks ? null : h("code", { class: "muted" }, cut(visible(one.program), 120)),
+        answers && !asks ? h("span", { class: "muted small" }, said(answers, { most: 80 })) : null,
+        asks && one.about ? h("span", { class: "muted small" }, "about ", said(one.about, { most: 60 })) : null,
+      ),
+    );
+  }
+
+  drawHistory() {
+    const before = asked().filter((one) => one.kb === this.app.kb);
+    if (!before.length) return put(this.history);
+    const open = this.history.querySelector("details")?.open || false;
+    return put(
+      this.history,
+      h(
+        "details",
+        { class: "fold", open },
+        h("summary", {}, `Asked before (${before.length})`),
+        h("ul", { class: "stack tight" }, before.map((one) => h("li", {}, h("a", { href: link({ question: one.question, program: null }) }, said(one.question, { most: 200 }))))),
+        h("p", {}, button("Forget them", () => (forgetAsked(), this.drawHistory()), { kind: "link", class: "small" })),
+      ),
+    );
+  }
 }

@@ -133,8 +133,8 @@ export function labelled(label, field, { hint = null, hidden = false } = {}) {
 }
 
 /** A button; `kind` is "main", "plain" (default), "link" or "danger". */
-export function button(text, action, { kind = "plain", ...attributes } = {}) {
-  return h("button", { type: "button", class: `button ${kind}`, on: { click: action }, ...attributes }, text);
+export function button(text, action, { kind = "plain", class: more = "", ...attributes } = {}) {
+  return h("button", { type: "button", class: `button ${kind} ${more}`.trim(), on: { click: action }, ...attributes }, text);
 }
 
 /** A note: `kind` "info", "good", "warn" or "bad"; the word at its head says so, too. */

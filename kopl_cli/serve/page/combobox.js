@@ -1,0 +1,191 @@
+// A field with suggestions, by the ARIA pattern of a combobox with a list: the focus stays in the
+// field, arrows choose, Enter takes, Escape closes. Free text may always be given.
+
+import { count, cut, h, put, rested, say, unique, visible } from "./dom.js";
+
+const WAIT = 120; // milliseconds of rest before suggestions are asked for
+
+/** A combobox. `source(prefix, {signal})` resolves to `{suggestions: [{text, kind, count, example,
+ * doc, also}], count}`. `take(text, suggestion, how)` is called with what was chosen or typed, once
+ * for each change; `how` is "left" where that was by leaving the field. `strict`: only what was suggested is taken.
+ * Returns `{element, field, value, open()}`. */
+export function combobox({ label, value = "", source, take, placeholder = "", strict = false, mono = false, message = null, hint = null }) {
+  const id = unique("combo");
+  const field = h("input", {
+    id,
+    type: "text",
+    role: "combobox",
+    class: mono ? "code" : null,
+    autocomplete: "off",
+    autocapitalize: "off",
+    spellcheck: "false",
+    "aria-autocomplete": "list",
+    "aria-expanded": "false",
+    "aria-controls": `${id}-list`,
+    "aria-invalid": message ? "true" : null,
+    "aria-describedby": message || hint ? `${id}-said` : null,
+    placeholder,
+    value,
+    dir: "auto",
+  });
+  const list = h("ul", { id: `${id}-list`, role: "listbox", class: "combo-list", "aria-label": label });
+  const foot = h("p", { class: "combo-foot" });
+  const popup = h("div", { class: "combo-popup", hidden: true }, list, foot);
+  const element = h(
+    "div",
+    { class: "field combo" },
+    h("label", { for: id }, label),
+    h("div", { class: "combo-box" }, field, popup),
+    message || hint ? h("p", { id: `${id}-said`, class: message ? "wrong" : "hint" }, message ? "\u26a0 " : "", visible(message || hint)) : null,
+  );
+
+  let kept = value; // what was taken last
+  let options = [];
+  let at = -1;
+  let controller = null;
+
+  const ask = rested(fetchAll, WAIT);
+
+  async function fetchAll() {
+    controller?.abort();
+    controller = new AbortController();
+    const prefix = field.value === kept ? "" : field.value;
+    try {
+      const found = await source(prefix, { signal: controller.signal });
+      options = found.suggestions;
+      draw(found);
+    } catch (problem) {
+      if (problem.name === "AbortError") return;
+      options = [];
+      put(list);
+      put(foot, visible(problem.message));
+    }
+  }
+
+  function draw(found) {
+    at = -1;
+    put(list, options.map((option, number) => drawn(option, number)));
+    field.removeAttribute("aria-activedescendant");
+    const more = found.count - options.length;
+    put(foot, !options.length ? (strict ? "Nothing fits here." : "Nothing is suggested; what you type is taken as it stands.") : more > 0 ? `${count(more)} more; type to narrow them down` : "");
+    foot.hidden = !foot.textContent;
+    if (!popup.hidden) say(options.length ? `${count(found.count)} suggestions` : foot.textContent);
+  }
+
+  function drawn(option, number) {
+    return h(
+      "li",
+      { id: `${id}-${number}`, role: "option", "aria-selected": "false", class: "combo-option", on: { pointerdown: (event) => event.preventDefault(), click: () => choose(number) } },
+      h("span", { class: "combo-text" }, h("bdi", {}, cut(visible(option.text), 120)), option.also ? h("span", { class: "muted" }, " also ", h("bdi", {}, cut(visible(option.also), 60))) : null),
+      h("span", { class: "combo-more" }, option.count === null || option.count === undefined ? null : h("span", { class: "combo-count" }, count(option.count), h("span", { class: "quiet" }, " found")), KINDS.has(option.kind) ? h("span", { class: "badge" }, option.kind) : null),
+      option.doc || option.example ? h("span", { class: "combo-doc" }, option.doc ? cut(visible(option.doc), 140) : ["e.g. ", h("bdi", {}, cut(visible(option.example), 100))]) : null,
+    );
+  }
+
+  function open() {
+    if (!popup.hidden) return;
+    popup.hidden = false;
+    popup.classList.remove("is-end");
+    popup.classList.toggle("is-end", popup.getBoundingClientRect().right > document.documentElement.clientWidth - 8);
+    field.setAttribute("aria-expanded", "true");
+    ask.now();
+  }
+
+  function close() {
+    ask.stop();
+    controller?.abort();
+    popup.hidden = true;
+    at = -1;
+    field.setAttribute("aria-expanded", "false");
+    field.removeAttribute("aria-activedescendant");
+  }
+
+  function mark(next) {
+    list.children[at]?.setAttribute("aria-selected", "false");
+    at = next;
+    const marked = list.children[at];
+    if (!marked) return field.removeAttribute("aria-activedescendant");
+    marked.setAttribute("aria-selected", "true");
+    marked.scrollIntoView({ block: "nearest" });
+    field.setAttribute("aria-activedescendant", marked.id);
+  }
+
+  function choose(number) {
+    const option = options[number];
+    field.value = option.text;
+    finish(option.text, option);
+  }
+
+  function finish(text, option = null, how = "taken") {
+    close();
+    delete field.dataset.typed;
+    if (text === kept && !(text === "" && option)) return;
+    if (strict && !option) {
+      option = options.find((one) => one.text.toLowerCase() === text.trim().toLowerCase());
+      if (!option) {
+        field.value = kept;
+        return;
+      }
+      text = field.value = option.text;
+    }
+    kept = text;
+    take(text, option, how);
+  }
+
+  function keyed(event) {
+    if (event.isComposing) return;
+    const last = options.length - 1;
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      if (popup.hidden) return open();
+      if (last < 0) return;
+      const step = event.key === "ArrowDown" ? 1 : -1;
+      mark(at + step > last ? 0 : at + step < 0 ? last : at + step);
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      // The first suggestion is meant where only functions can stand and one was begun.
+      if (at >= 0) choose(at);
+      else if (strict && field.value !== kept && options.length) choose(0);
+      else if (!popup.hidden || field.value !== kept) finish(field.value);
+      else open();
+    } else if (event.key === "Escape") {
+      if (!popup.hidden) {
+        event.preventDefault();
+        event.stopPropagation();
+        close();
+      } else if (field.value !== kept) {
+        event.preventDefault();
+        event.stopPropagation();
+        field.value = kept;
+      }
+    } else if ((event.key === "PageDown" || event.key === "PageUp") && !popup.hidden && last >= 0) {
+      event.preventDefault();
+      mark(Math.max(0, Math.min(last, at + (event.key === "PageDown" ? 8 : -8))));
+    } else if (event.key === "Tab" && at >= 0) {
+      choose(at);
+    }
+  }
+
+  field.addEventListener("keydown", keyed);
+  field.addEventListener("input", () => {
+    field.dataset.typed = "yes";
+    if (popup.hidden) open();
+    else ask();
+  });
+  field.addEventListener("click", open);
+  field.addEventListener("blur", () => {
+    // Leaving the field takes what was typed.
+    if (element.isConnected) finish(field.value, null, "left");
+  });
+  return {
+    element,
+    field,
+    open,
+    get value() {
+      return field.value;
+    },
+  };
+}
+
+// Of functions and operators the kind is plain from where they stand.
+const KINDS = new Set(["entity", "concept", "value"]);

@@ -1,0 +1,231 @@
+// Editing one call of a program: its function, its arguments, what it takes, what stands around it.
+// Every change is an operation of POST /api/edit; what may stand in a place says /api/complete.
+
+import * as api from "./api.js";
+import { combobox } from "./combobox.js";
+import { button, h, put, visible } from "./dom.js";
+
+/** The keys that change a program, for the help. */
+export const KEYS = [
+  ["\u2191 \u2193", "from call to call (in the chart \u2190 \u2192 too)"],
+  ["Enter", "open a call, or close it"],
+  ["e", "edit the call: to its first field"],
+  ["a", "add a step after the call"],
+  ["s", "swap the call with another one"],
+  ["Delete", "remove the call; what it took takes its place"],
+  ["Shift+Delete", "remove the call with all that it takes"],
+  ["Ctrl+Z", "undo"],
+  ["Ctrl+Shift+Z", "redo"],
+  ["Ctrl+Enter", "run again"],
+  ["Escape", "close, or give up swapping"],
+];
+
+// Facts count as entities wherever a set is taken.
+const SET = "a set of entities";
+const FACTS = "a set of entities with the facts that put them there";
+
+function accepts(wanted, given) {
+  return !given || wanted === given || (wanted === SET && given === FACTS);
+}
+
+/** Functions that can stand around a call and still fit where it stood. */
+export function around(call, view, functions) {
+  const parent = call.path.length ? view.calls.find((one) => one.inputs.includes(call.number)) : null;
+  const declared = parent && functions.find((one) => one.name === parent.function);
+  const wanted = declared ? declared.inputs[call.path[call.path.length - 1]] : null;
+  return functions.filter((one) => one.inputs.some((input) => accepts(input, call.output)) && (!wanted || accepts(wanted, one.output)));
+}
+
+/** Functions by a prefix, by capital letters ("fn" finds FilterNum) or by a part of their words. */
+function named(functions, prefix) {
+  const wanted = prefix.trim().toLowerCase();
+  if (!wanted) return functions;
+  const rank = (one) => {
+    const name = one.name.toLowerCase();
+    const capitals = one.name.replace(/[^A-Z]/g, "").toLowerCase();
+    if (name.startsWith(wanted)) return 0;
+    if (capitals.startsWith(wanted)) return 1;
+    if (name.includes(wanted)) return 2;
+    return one.doc.toLowerCase().includes(wanted) ? 3 : 9;
+  };
+  return functions.filter((one) => rank(one) < 9).sort((one, other) => rank(one) - rank(other));
+}
+
+/** The form of a call. `desk`: `{app, view, change(operation, focus), select(path), swap(path),
+ * everything, setEverything(yes)}`. Each field has a key (`data-focus`) by which it is found again
+ * after the change that it made. */
+export function callForm(call, desk) {
+  const { app, view } = desk;
+  const functions = app.info.functions;
+  const declared = functions.find((one) => one.name === call.function);
+  const at = call.path.join(".");
+  const problems = view.problems.filter((one) => one.path.join(".") === at);
+  const wrong = (index) => problems.find((one) => one.index === index)?.message || null;
+
+  const fields = [functionField(call, desk, wrong(null), keyed)];
+  if (declared) {
+    declared.arguments.forEach((argument, index) => fields.push(argumentField(call, argument, index, desk, wrong(index), keyed)));
+  }
+  return h(
+    "div",
+    { class: "call-form stack" },
+    h("div", { class: "call-fields" }, fields),
+    declared && declared.inputs.length ? inputsOf(call, declared, desk, keyed) : null,
+    call.function ? toolbar(call, desk) : null,
+    h(
+      "label",
+      { class: "check" },
+      h("input", { type: "checkbox", checked: desk.everything, "data-focus": `${at}:all`, on: { change: (event) => desk.setEverything(event.target.checked) } }),
+      "Suggest all of the schema, also what leads to nothing here",
+    ),
+  );
+
+  function keyed(box, name) {
+    box.field.dataset.focus = `${at}:${name}`;
+    return box.element;
+  }
+}
+
+function completing(hole, desk, own = null) {
+  return async (prefix, options) => {
+    const scope = desk.everything ? "schema" : "here";
+    const found = await api.complete({ kb: desk.app.kb, program: desk.view.draft, hole, prefix, limit: 40, scope }, options);
+    return own ? own(found) : found;
+  };
+}
+
+function functionField(call, desk, message, keyed) {
+  const isHole = call.function === null;
+  const parent = call.path.slice(0, -1);
+  const index = call.path[call.path.length - 1];
+  const hole = isHole && call.path.length ? { path: parent, slot: "input", index } : { path: call.path, slot: "function", index: 0 };
+  const box = combobox({
+    label: isHole ? "Which step?" : "Step",
+    value: call.function || "",
+    placeholder: isHole ? "choose a function" : "",
+    strict: true,
+    message,
+    source: completing(hole, desk),
+    take: (text, option, how) => {
+      if (!text) return null;
+      const operation = isHole && call.path.length ? { do: "fill", path: parent, index, function: text } : { do: "function", path: call.path, function: text };
+      return desk.change(operation, how === "left" ? null : { path: call.path, name: "first" });
+    },
+  });
+  return keyed(box, "function");
+}
+
+// What arguments are called for people.
+const LABELS = { op: "comparison", qkey: "qualifier", qvalue: "qualifier's value", key: "attribute", value: "value", name: "name", concept: "concept", relation: "relation", direction: "direction" };
+
+function argumentField(call, argument, index, desk, message, keyed) {
+  const label = LABELS[argument.name] || argument.name;
+  const box = combobox({
+    label: label[0].toUpperCase() + label.slice(1),
+    value: call.arguments[index] ?? "",
+    placeholder: call.arguments[index] === null ? "missing" : "",
+    message,
+    source: completing({ path: call.path, slot: "argument", index }, desk),
+    take: (text, option, how) =>
+      desk.change({ do: "set", path: call.path, index, text: text === "" && !option ? null : text }, how === "left" ? null : { path: call.path, name: "next", after: index }),
+  });
+  return keyed(box, `argument-${index}`);
+}
+
+function inputsOf(call, declared, desk, keyed) {
+  return h(
+    "div",
+    { class: "stack tight" },
+    declared.inputs.map((wanted, index) => {
+      const number = call.inputs[index];
+      const input = desk.view.calls[number];
+      const label = declared.inputs.length > 1 ? `Input ${index + 1}` : "Input";
+      if (input.function) {
+        return h(
+          "p",
+          { class: "row small" },
+          h("span", { class: "muted" }, `${label}:`),
+          button(`#${number} ${input.function}`, () => desk.select(input.path), { kind: "link" }),
+        );
+      }
+      const box = combobox({
+        label: `${label}: ${wanted}`,
+        placeholder: "choose a function",
+        strict: true,
+        source: completing({ path: call.path, slot: "input", index }, desk),
+        take: (text, option, how) => (text ? desk.change({ do: "fill", path: call.path, index, function: text }, how === "left" ? null : { path: input.path, name: "first" }) : null),
+      });
+      return keyed(box, `input-${index}`);
+    }),
+  );
+}
+
+function toolbar(call, desk) {
+  const at = call.path.join(".");
+  const adding = h("div", { class: "call-adding", hidden: true });
+  const add = button("Add a step after", toggle, { "aria-expanded": "false", "data-focus": `${at}:add`, "data-command": "add" });
+  const functions = around(call, desk.view, desk.app.info.functions);
+  if (!functions.length) Object.assign(add, { disabled: true, title: "Nothing takes what this step gives" });
+
+  function toggle() {
+    const open = add.getAttribute("aria-expanded") === "true";
+    add.setAttribute("aria-expanded", String(!open));
+    adding.hidden = open;
+    if (open) return;
+    const box = combobox({
+      label: "Which step shall take this one?",
+      placeholder: "choose a function",
+      strict: true,
+      source: async (prefix) => {
+        const found = named(functions, prefix);
+        return { suggestions: found.map((one) => ({ text: one.name, kind: "function", count: null, doc: one.doc })), count: found.length };
+      },
+      // The new call stands where this one stood.
+      take: (text) => (text ? desk.change({ do: "wrap", path: call.path, function: text }, { path: call.path, name: "next", after: -1 }) : null),
+    });
+    box.field.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      event.stopPropagation();
+      toggle();
+      add.focus();
+    });
+    put(adding, box.element);
+    box.field.focus();
+    box.open();
+  }
+
+  return h(
+    "div",
+    { class: "stack tight" },
+    h(
+      "div",
+      { class: "row call-tools", role: "group", "aria-label": visible(`Change call ${call.number}`) },
+      add,
+      button("Swap\u2026", () => desk.swap(call.path), { "data-command": "swap", "data-focus": `${at}:swap`, disabled: desk.view.calls.length < 3 }),
+      button("Remove", () => desk.change({ do: "delete", path: call.path }, { path: call.path, name: "head" }), { "data-command": "remove", "data-focus": `${at}:remove` }),
+      call.inputs.length ? button("Remove with inputs", () => desk.change({ do: "delete", path: call.path, all: true }, { path: call.path, name: "head" }), { "data-focus": `${at}:remove-all` }) : null,
+    ),
+    adding,
+  );
+}
+
+/** Which field of the new view has the focus after a change: the next thing that is missing. */
+export function nextFocus(wanted, view) {
+  if (!wanted) return null;
+  const at = wanted.path.join(".");
+  const here = view.calls.find((call) => call.path.join(".") === at) || view.calls[view.calls.length - 1];
+  const key = (path, name) => ({ path, focus: `${path.join(".")}:${name}` });
+  if (wanted.name === "head" || !here) return { path: here?.path || [], focus: null };
+  if (here.function === null) return key(here.path, "function");
+  const missing = here.arguments.findIndex((text, index) => text === null && index > (wanted.after ?? -1));
+  const earlier = here.arguments.findIndex((text) => text === null);
+  if (missing >= 0 || earlier >= 0) return key(here.path, `argument-${missing >= 0 ? missing : earlier}`);
+  const input = here.inputs.findIndex((number) => view.calls[number].function === null);
+  if (input >= 0) return key(here.path, `input-${input}`);
+  if (view.holes.length && wanted.name !== "first") {
+    const hole = view.holes[0];
+    if (hole.slot === "argument") return key(hole.path, `argument-${hole.index}`);
+    return hole.slot === "function" ? key(hole.path, "function") : key(hole.path, `input-${hole.index}`);
+  }
+  return { path: here.path, focus: null, stay: wanted };
+}

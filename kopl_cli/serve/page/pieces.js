@@ -1,0 +1,79 @@
+// Parts that several screens show: facts, answers, how sure an answer is.
+
+import { count, counted, h, percent, s, said, saidWhole } from "./dom.js";
+import { link } from "./state.js";
+
+/** A fact as a line: subject, relation or key, value, and its qualifiers below. */
+export function factItem(fact) {
+  if (!fact.subject) return h("li", { class: "fact-card" }, said(fact.text, { most: 400 }));
+  const qualifiers = fact.qualifiers || [];
+  return h(
+    "li",
+    { class: "fact-card" },
+    h("span", { class: "fact-line" }, thing(fact.subject), h("span", { class: "fact-relation" }, said(fact.relation || fact.key || "", { most: 80 })), thing(fact.value ?? fact.object ?? "")),
+    qualifiers.length
+      ? h("dl", { class: "fact-qualifiers" }, qualifiers.map(({ key, value }) => h("div", {}, h("dt", {}, said(key, { most: 80 })), h("dd", {}, said(Array.isArray(value) ? value.join(", ") : value, { most: 160 })))))
+      : null,
+  );
+}
+
+/** A name or a value; with an id a link to what the knowledge base says of it. */
+function thing(one) {
+  if (one && typeof one === "object") {
+    const text = one.text ?? one.name ?? "";
+    return one.id ? h("a", { href: link({ tab: "base", entity: one.id }) }, said(text)) : said(text);
+  }
+  return said(one);
+}
+
+/** An answer in large letters: its texts, or that there is none. */
+export function answerText(answer, { most = 12 } = {}) {
+  if (!answer) return h("p", { class: "answer is-none" }, "No answer");
+  if (!answer.count) return h("p", { class: "answer is-none" }, "Nothing was found");
+  const shown = answer.answers.slice(0, most);
+  if (answer.count === 1) return h("p", { class: "answer" }, saidWhole(shown[0]));
+  const rest = answer.answers.slice(most);
+  return h(
+    "div",
+    { class: "stack tight" },
+    h("p", { class: "muted small" }, counted(answer.count, "answer")),
+    h("ul", { class: "answers" }, shown.map((text) => h("li", {}, saidWhole(text)))),
+    rest.length
+      ? h(
+          "details",
+          { class: "fold" },
+          h("summary", {}, answer.count > answer.answers.length ? `the first ${count(answer.answers.length)} of ${count(answer.count)}` : `all ${count(answer.count)}`),
+          h("ul", { class: "answers" }, rest.map((text) => h("li", {}, saidWhole(text)))),
+        )
+      : null,
+  );
+}
+
+/** How sure the parser is: a word, a number and a bar. */
+export function confidence({ confidence: share, sure }) {
+  const word = !sure ? "Not sure" : share >= 0.9 ? "Very sure" : share >= 0.6 ? "Quite sure" : "Fairly sure";
+  return h(
+    "p",
+    { class: `confidence ${sure ? "is-sure" : "is-unsure"}` },
+    s(
+      "svg",
+      { class: "confidence-bar", viewBox: "0 0 96 8", "aria-hidden": "true" },
+      s("rect", { class: "confidence-all", width: 96, height: 8, rx: 4 }),
+      s("rect", { class: "confidence-part", width: Math.max(4, 96 * share).toFixed(1), height: 8, rx: 4 }),
+    ),
+    h("span", {}, h("strong", {}, word), h("span", { class: "muted" }, ` \u00b7 ${percent(share)}`)),
+  );
+}
+
+/** Names near to one that the knowledge base does not have, each a mend by one click. */
+export function nearChips(why, call, change) {
+  if (!why.near?.length) return null;
+  const index = why.index ?? (call.arguments.length === 1 ? 0 : null);
+  const label = index === null ? "Near names" : "Did you mean";
+  return h(
+    "div",
+    { class: "row" },
+    h("span", { class: "small" }, label),
+    h("div", { class: "chips" }, why.near.map((text) => (index === null ? h("span", { class: "chip" }, said(text)) : h("button", { type: "button", class: "chip", on: { click: () => change({ do: "set", path: call.path, index, text }) } }, said(text))))),
+  );
+}
