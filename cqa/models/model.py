@@ -170,14 +170,27 @@ class QueryModel(nn.Module):
     def losses(self, state: Any, batch: QueryBatch) -> tuple[Tensor, Tensor]:
         """The loss of each query of a type, (B,), and whether its answer is scored best, (B,).
 
-        -1/2 (log sg(logit of the answer) + mean of log sg(-logit) of the others).
+        As published -1/2 (log sg(logit of the answer) + mean of log sg(-logit) of the others); with
+        softmax the cross-entropy of the answer among them.
         """
-        both = torch.cat([batch.positives[:, None], batch.negatives], 1)
-        found = logits(self, state, both).float()
-        answer, others = found[:, 0], found[:, 1:]
+        answer, others, taken = self._drawn(state, batch)
+        right = (answer[:, None] > others).all(1)
+        if batch.loss == "softmax":
+            return others.logsumexp(1).logaddexp(answer) - answer, right
         log = nn.functional.logsigmoid
-        losses = -(log(answer) + log(-others).mean(1)) / 2
-        return losses, (answer[:, None] > others).all(1)
+        # What is taken has the logit -inf, whose logarithm counts nothing in the sum.
+        count = others.shape[1] - taken.sum(1) if taken.numel() else others.shape[1]
+        return -(log(answer) + log(-others).sum(1) / count) / 2, right
+
+    def _drawn(self, state: Any, batch: QueryBatch) -> tuple[Tensor, Tensor, Tensor]:
+        """The logits of the answers (B,) and of the entities drawn (B, m), and which are taken."""
+        first = batch.positives[:, None]
+        if not batch.taken.numel():
+            found = logits(self, state, torch.cat([first, batch.negatives], 1)).float()
+            return found[:, 0], found[:, 1:], batch.taken
+        answer = logits(self, state, first).float()[:, 0]
+        others = logits(self, state, batch.pool.entities[None]).float()
+        return answer, others.masked_fill(batch.taken, -torch.inf), batch.taken
 
 
 class FrequentAnswers:

@@ -45,9 +45,10 @@ from kb.arrays import Ids
 from kopl_base.errors import KoplError, ReadError, SettingsError, wrapped
 from kopl_base.settings import Bool, CheckedSettings, Count, Int
 from kopl_base.stream import read_text, writing
-from kopl_base.training.optimizer import Batch, TrainingError
+from kopl_base.training.optimizer import Batch, Tensors, TrainingError
 
 Mix = Literal["paths", "all"]
+Loss = Literal["sigmoid", "softmax"]
 Rows: TypeAlias = npt.NDArray[np.int64]
 
 # BetaE's training types; the second five are a tenth as many.
@@ -75,7 +76,10 @@ class QuerySettings(CheckedSettings):
     once). ``mix``: two batches of chains of relations for each of the other types, in turn, as
     published ("paths"), or all types together ("all"). ``negatives`` entities are drawn for each
     query, alike among all that are no answers, or, with ``rejecting`` false, among all, as later
-    programs do. ``weighted``: a query weighs 1 / sqrt(4 + answers).
+    programs do; ``shared``: they are drawn once for a whole batch, so that many more cost little,
+    and those that are a query's answers are left out for it. ``loss``: "sigmoid" as published,
+    where each entity is judged alone, or "softmax", the cross-entropy of the answer among the
+    others. ``weighted``: a query weighs 1 / sqrt(4 + answers).
     """
 
     types: str = "betae"
@@ -88,6 +92,8 @@ class QuerySettings(CheckedSettings):
     mix: Mix = "paths"
     negatives: Count = 128
     rejecting: Bool = True
+    shared: Bool = False
+    loss: Loss = "sigmoid"
     weighted: Bool = True
 
     def counts(self, graph: Graph) -> dict[str, int]:
@@ -113,8 +119,9 @@ class QuerySettings(CheckedSettings):
     def stream(self, batch: int, dense: bool) -> StreamOptions:
         """How batches of so many queries are drawn."""
         return StreamOptions(
-            batch, self.steps, self.mix, self.negatives, self.rejecting, self.weighted, dense
-        )
+            batch, self.steps, self.mix, self.negatives, self.rejecting, self.weighted, dense,
+            self.shared, self.loss,
+        )  # fmt: skip
 
 
 # --- sets of queries ----------------------------------------------------------------------------
@@ -398,12 +405,24 @@ class Draw(Sequence[TrainingQuery]):
 
 
 @dataclass(frozen=True)
+class Pool(Tensors):
+    """Entities (m,) that all queries of a batch share, whichever of its rows are taken."""
+
+    entities: Tensor
+
+    def rows(self, index: Tensor) -> Pool:
+        """The same entities."""
+        return self
+
+
+@dataclass(frozen=True)
 class QueryBatch(Batch):
     """Queries of several types as tensors, with what the loss needs.
 
     ``kinds`` are numbers in ``plans``; columns beyond those of a query's type are 0. ``weights``
-    have the mean 1 over the whole batch. ``negatives`` (B, m) are no answers; ``answers`` (B, E)
-    says which entities are, and has no elements where nobody asked for it.
+    have the mean 1 over the whole batch. ``negatives`` (B, m) are no answers. Where they are shared
+    they stand in ``pool`` (m,) instead, and ``taken`` (B, m) says which of them are answers all the
+    same. ``answers`` (B, E) says which entities are, and has no elements where nobody asked for it.
     """
 
     plans: tuple[QueryPlan, ...]
@@ -414,6 +433,9 @@ class QueryBatch(Batch):
     negatives: Tensor
     weights: Tensor
     answers: Tensor
+    pool: Pool
+    taken: Tensor
+    loss: Loss
 
 
 @dataclass(frozen=True)
@@ -427,6 +449,8 @@ class StreamOptions:
     rejecting: bool = True
     weighted: bool = True
     dense: bool = False
+    shared: bool = False
+    loss: Loss = "sigmoid"
 
 
 class TrainingStream:
@@ -523,7 +547,14 @@ class TrainingStream:
         place = np.empty(size, np.int64)
         place[order] = np.arange(size)
         keys = np.repeat(np.arange(size), counts[order]) * self.entity_count + found
-        negatives = self._negatives(random, place, keys)
+        pool, negatives = np.zeros(0, np.int64), np.zeros((0, 0), np.int64)
+        taken: npt.NDArray[np.bool_] = np.zeros((0, 0), np.bool_)
+        if options.shared:
+            pool = random.integers(self.entity_count, size=options.negatives)
+            own = place[:, None] * self.entity_count + pool
+            taken = _among(own.reshape(-1), keys).reshape(own.shape)
+        else:
+            negatives = self._negatives(random, place, keys)
         weights = 1 / np.sqrt(4 + counts) if options.weighted else np.ones(size)
         answers = np.zeros((size if options.dense else 0, self.entity_count), np.bool_)
         if options.dense:
@@ -538,6 +569,9 @@ class TrainingStream:
             torch.from_numpy(negatives),
             torch.from_numpy((weights * (size / weights.sum())).astype(np.float32)),
             torch.from_numpy(answers),
+            Pool(torch.from_numpy(pool)),
+            torch.from_numpy(taken),
+            options.loss,
         )
 
     def _negatives(self, random: np.random.Generator, place: Rows, keys: Rows) -> Rows:

@@ -16,7 +16,15 @@ from torch import Tensor
 
 from cqa.errors import QueryError
 from cqa.graphs.graph import Graph
-from cqa.models.embed.layers import Gate, Perceptron, among, manhattan, stacked, table, weighted
+from cqa.models.embed.layers import (
+    Gate,
+    Perceptron,
+    from_boxes,
+    manhattan,
+    stacked,
+    table,
+    weighted,
+)
 from cqa.models.model import QueryModel
 from cqa.models.stream import PLAIN
 from kopl_base.settings import CheckedSettings, Count, NotNegative
@@ -125,11 +133,4 @@ class Query2box(_Positive):
 
     def logits(self, state: Box, entities: Tensor | None = None) -> Tensor:
         """gamma less the distance to the box, and a little of that within it."""
-        centre, offset = state[0][:, None], state[1][:, None]
-
-        def distance(points: Tensor) -> Tensor:
-            away = (points - centre).abs()
-            within = torch.minimum(away, offset)
-            return (away - within + self.inside * within).sum(-1)
-
-        return self.gamma - among(self.entities, entities, distance, len(state[0]))
+        return self.gamma - from_boxes(*state, self.inside, entities, self.entities)

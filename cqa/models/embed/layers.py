@@ -90,7 +90,27 @@ def among(table: Tensor, entities: Tensor | None, distance: Distance, queries: i
 
 
 def manhattan(points: Tensor, entities: Tensor | None, table: Tensor) -> Tensor:
-    """Sums of absolute differences of points [B, d] to some entities, [B, m], or to all, [B, E]."""
-    if entities is None:
-        return torch.cdist(points, table, p=1)
+    """Sums of absolute differences of points [B, d] to some entities, [B, m], or to all, [B, E].
+
+    Entities [1, m] are the same for all points.
+    """
+    if entities is None or len(entities) == 1 < len(points):
+        return torch.cdist(points, table if entities is None else table[entities[0]], p=1)
     return (table[entities] - points[:, None]).abs().sum(-1)
+
+
+def from_boxes(
+    centre: Tensor, offset: Tensor, inside: float, entities: Tensor | None, table: Tensor
+) -> Tensor:
+    """Distances of entities to boxes [B, d], [B, m] or [B, E]; within, they count ``inside``.
+
+    How far y is outside of [-o, o] is (|y - o| + |y + o|) / 2 - o: where entities are the same for
+    all boxes, sums of absolute differences are all that is needed.
+    """
+    if entities is not None and len(entities) == len(centre):
+        away = (table[entities] - centre[:, None]).abs()
+        within = torch.minimum(away, offset[:, None])
+        return (away - within + inside * within).sum(-1)
+    ends = [manhattan(one, entities, table) for one in (centre - offset, centre + offset)]
+    outside = ((ends[0] + ends[1]) / 2 - offset.sum(-1, keepdim=True)).relu()
+    return (1 - inside) * outside + inside * manhattan(centre, entities, table)

@@ -29,7 +29,6 @@ from cqa.graphs.graph import Graph
 from cqa.models.checkpoint import WEIGHTS, check_graph, fill, load_run, located, read_run
 from cqa.models.model import QueryModel
 from cqa.models.settings import Settings
-from cqa.models.stream import QueryBatch
 from kopl_base.settings import CheckedSettings, Count, Float, NotNegative
 from kopl_base.training.checkpoint import CheckpointError, weight_shapes
 
@@ -171,6 +170,7 @@ class Lmpnn(QueryModel):
             "training.drops": "50",
             "queries.steps": 0,
             "queries.mix": "all",
+            "queries.loss": "softmax",
             "queries.weighted": False,
         }
     )
@@ -273,15 +273,6 @@ class Lmpnn(QueryModel):
         if entities is None:
             return state @ table.t()
         return torch.einsum("bd,bmd->bm", state, table[entities])
-
-    def losses(self, state: Any, batch: QueryBatch) -> tuple[Tensor, Tensor]:
-        """The cross-entropy of the answer among the entities that were drawn."""
-        both = torch.cat([batch.positives[:, None], batch.negatives], 1)
-        found = self.logits(state, both).float()
-        right = (found[:, :1] > found[:, 1:]).all(1)
-        return functional.cross_entropy(
-            found, torch.zeros_like(both[:, 0]), reduction="none"
-        ), right
 
 
 def multiplied(state: Tensor, vector: Tensor | None, conjugate: bool = False) -> Tensor:

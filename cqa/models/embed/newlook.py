@@ -18,7 +18,7 @@ from torch import Tensor
 
 from cqa.errors import QueryError
 from cqa.graphs.graph import Graph
-from cqa.models.embed.layers import Gate, Perceptron, among, stacked, table, weighted
+from cqa.models.embed.layers import Gate, Perceptron, from_boxes, stacked, table, weighted
 from cqa.models.model import QueryModel
 from kopl_base.settings import CheckedSettings, Count, NotNegative
 
@@ -125,18 +125,11 @@ class NewLook(QueryModel):
 
     def logits(self, state: Look, entities: Tensor | None = None) -> Tensor:
         """gamma less the distance to the box, some of that within it, and whether a group lacks."""
-        centre, offset = state[0][:, None], state[1][:, None]
-
-        def distance(points: Tensor) -> Tensor:
-            away = (points - centre).abs()
-            within = torch.minimum(away, offset)
-            return (away - within + self.inside * within).sum(-1)
-
         if entities is None:
             there = state[2][:, self.group]
         else:
-            there = state[2].gather(1, self.group[entities])
-        found = among(self.entities, entities, distance, len(centre))
+            there = state[2].gather(1, self.group[entities].expand(len(state[2]), -1))
+        found = from_boxes(*state[:2], self.inside, entities, self.entities)
         return self.gamma - found - self.outside * (1 - there).relu()
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from math import log, pi, sin, tanh
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from cqa.models.embed.newlook import NewLook, NewLookSettings
 from cqa.models.model import QueryModel
 from cqa.models.plan import logits
 from cqa.models.settings import Settings
-from cqa.models.stream import StreamOptions, TrainingStream, sampled
+from cqa.models.stream import Pool, StreamOptions, TrainingStream, sampled
 from cqa.models.training import reciprocal_ranks
 from cqa.sampling.kinds import kinds
 from cqa.sampling.makers import Plan
@@ -299,6 +300,29 @@ def test_parameters_that_a_batch_does_not_need_have_gradients_of_zero(name: str)
     own(stream.collate(stream.draw(0))).loss.backward()
     attention = next(own.attention.parameters())  # type: ignore[union-attr]
     assert attention.grad is not None and not attention.grad.any()
+
+
+@pytest.mark.parametrize("loss", ["sigmoid", "softmax"])
+@pytest.mark.parametrize("name", TINY)
+def test_entities_that_a_batch_shares_are_judged_as_those_of_each_query(
+    name: str, loss: Literal["sigmoid", "softmax"]
+) -> None:
+    own = model(name).eval()
+    queries = sampled(small_graph(), {"1p": 60, "2i": 60}, seed=1)
+    options = StreamOptions(batch=20, negatives=6, mix="all", shared=True, loss=loss)
+    stream = TrainingStream(queries, 16, options, seed=1)
+    batch = stream.collate(stream.draw(0))
+    assert batch.taken.any()
+    together = own(batch)
+    total = 0.0
+    for row in range(20):
+        one = batch.rows(torch.tensor([row]))
+        rest = one.pool.entities[~one.taken[0]][None]
+        nobody = torch.zeros(0, 0, dtype=torch.bool)
+        alone = own(replace(one, pool=Pool(rest[0, :0]), taken=nobody, negatives=rest))
+        assert bool(alone.right) == bool(together.right[row])
+        total += float(alone.loss.detach())
+    assert total == pytest.approx(float(together.loss.detach()), rel=1e-4)
 
 
 @pytest.mark.parametrize("name", NEGATING)

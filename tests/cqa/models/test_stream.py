@@ -9,6 +9,8 @@ import pytest
 
 pytest.importorskip("torch")
 
+import torch
+
 from cqa.answering.answer import answers
 from cqa.formats.samples import write_samples
 from cqa.graphs.graph import Graph
@@ -195,6 +197,19 @@ def test_batches_have_an_answer_others_and_weights(queries: QuerySet) -> None:
     assert batch.weights.eq(1).all() and not batch.answers.numel() and own
     among = batch.negatives.eq(batch.positives[:, None]).any()
     assert among  # of 16 entities, 128 draws hit an answer
+
+
+def test_entities_that_a_batch_shares_are_left_out_where_they_are_answers(
+    queries: QuerySet,
+) -> None:
+    options = StreamOptions(batch=32, negatives=12, mix="all", dense=True, shared=True)
+    stream = TrainingStream(queries, ENTITIES, options, seed=2)
+    batch = stream.collate(stream.draw(3))
+    assert batch.pool.entities.shape == (12,) and not batch.negatives.numel()
+    assert batch.taken.equal(batch.answers[:, batch.pool.entities]) and batch.taken.any()
+    some = batch.rows(torch.tensor([5, 2]))
+    assert some.pool.entities.equal(batch.pool.entities)
+    assert some.taken.equal(batch.taken[[5, 2]])
 
 
 def test_what_cannot_be_learnt_from_is_refused(graph: Graph) -> None:
