@@ -170,10 +170,10 @@ class PartedSettings(CheckedSettings):
         others = dict(self.others)
         for part, inside in parts.items():
             if part in _fields(type(self)):
-                own[part] = dataclasses.replace(getattr(self, part), **inside)
+                own[part] = _replaced(part, getattr(self, part), inside)
             else:
                 before = others.get(part) or self.parts(model)[part]()
-                others[part] = dataclasses.replace(before, **inside)
+                others[part] = _replaced(part, before, inside)
         return dataclasses.replace(self, **own, others=others)  # type: ignore[type-var]
 
     @property
@@ -238,6 +238,14 @@ class PartedSettings(CheckedSettings):
         near = near_names(name, known)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise SettingsError(f"there is no setting {name!r}{hint}")
+
+
+def _replaced(part: str, before: Any, inside: Mapping[str, Any]) -> Any:
+    """The settings of a part with some changed; an error names the part, too."""
+    try:
+        return dataclasses.replace(before, **inside)
+    except SettingsError as error:
+        raise SettingsError(f"{part}.{error}") from None
 
 
 def _fields(part: type[Any]) -> dict[str, dataclasses.Field[Any]]:

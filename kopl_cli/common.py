@@ -292,8 +292,10 @@ def configs_folder() -> Path:
 
 
 def free_folder(wanted: Path) -> Path:
-    """The folder, or with a number behind it when there is a run in it already."""
+    """The folder, or with a number behind it when something is in it already, which is told."""
     folder, number = wanted, 2
     while folder.exists() and any(folder.iterdir()):
         folder, number = wanted.with_name(f"{wanted.name}-{number}"), number + 1
+    if folder != wanted:
+        print(f"kopl: {wanted} is not empty; the run goes to {folder}", file=sys.stderr)
     return folder

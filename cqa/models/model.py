@@ -80,6 +80,10 @@ class QueryModel(nn.Module):
         return cls(settings.own, graph)  # type: ignore[call-arg]
 
     @classmethod
+    def check(cls, settings: Settings) -> None:
+        """Raise KoplError for settings that no model can be made of, before anything is made."""
+
+    @classmethod
     def load(cls: type[AnyModel], folder: Path, graph: Graph) -> AnyModel:
         """The model of a run with its best weights.
 

@@ -259,7 +259,9 @@ def begin(
         raise SettingsError(f"model={settings.model} learns from links, not from queries")
     if not settings.others["queries"].data:
         _check_types(settings, graph)
+    model_class(settings.model).check(settings)
     distributed, settings = begun(settings, distributed)
+    distributed.first(lambda: folder.mkdir(parents=True, exist_ok=True))
     distributed.first(lambda: begin_run(folder, settings, graph))
     distributed.first(lambda: _make_queries(folder, settings, graph))
     return _trainer(folder, settings, graph, distributed, clock)

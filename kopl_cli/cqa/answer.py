@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " first-order text such as 'exists x. r(a,x) & s(x,?y) & !t(b,?y)' or, with --kb, KoPL."
     )
     parser.add_argument("query", metavar="QUERY", help="the query; - for standard input, @FILE")
-    add_graph(parser)
+    add_graph(parser, names=True)
     parser.add_argument(
         "--observed", action="store_true", help="answer on the observed graph alone"
     )
@@ -43,9 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--hardness",
         action="store_true",
         help="print also what each answer reduces to once known links are used",
-    )
-    parser.add_argument(
-        "--kb", metavar="KB", help="the knowledge base of the graph: reads KoPL, prints its names"
     )
     parser.add_argument(
         "--universe",
@@ -69,12 +66,15 @@ def add_samples(parser: argparse.ArgumentParser, *, optional: bool = False) -> N
     )
 
 
-def add_graph(parser: argparse.ArgumentParser, *, kb: bool = False) -> None:
-    """Add the graph and the split to the arguments of a command; ``kb``: or a knowledge base."""
+def add_graph(parser: argparse.ArgumentParser, *, kb: bool = False, names: bool = False) -> None:
+    """Add the graph and the split to the arguments of a command.
+
+    ``kb``: a knowledge base may stand in its place; ``names``: or beside it, for its names.
+    """
     source = parser.add_mutually_exclusive_group(required=True) if kb else parser
     source.add_argument(
         "--graph",
-        required=not kb,
+        required=not kb and not names,
         metavar="DIR",
         help="folder or file of a graph: BetaE's, OpenKE's, tab-separated names, NumPy, saved",
     )
@@ -83,6 +83,13 @@ def add_graph(parser: argparse.ArgumentParser, *, kb: bool = False) -> None:
             "--kb",
             metavar="KB",
             help="a knowledge base, its snapshot, or 'world', as kopl cqa graph --kb KB splits it",
+        )
+    if names:
+        source.add_argument(
+            "--kb",
+            metavar="KB",
+            help="the knowledge base of the graph: reads KoPL, prints its names; without --graph,"
+            " the graph that kopl cqa graph --kb KB makes of it",
         )
     parser.add_argument(
         "--split",
@@ -109,6 +116,8 @@ def graph_of(graph: str | None, kb: str | None) -> Graph:
 
 def open_graph(arguments: argparse.Namespace) -> Graph:
     """The graph that the arguments name; raises KoplError for a split that it does not have."""
+    if arguments.graph is None and arguments.kb is None:
+        raise KoplError("give --graph DIR, or --kb KB for the graph of a knowledge base")
     graph = graph_of(arguments.graph, arguments.kb if arguments.graph is None else None)
     if arguments.split not in graph.splits:
         raise KoplError(

@@ -33,11 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " kopl cqa answer reads it."
     )
     parser.add_argument("query", metavar="QUERY", help="the query; - for standard input, @FILE")
-    add_graph(parser)
+    add_graph(parser, names=True)
     add_reasoner(parser)
-    parser.add_argument(
-        "--kb", metavar="KB", help="the knowledge base of the graph: reads KoPL, prints its names"
-    )
     parser.add_argument(
         "--limit", type=positive, default=LIMIT, metavar="N",
         help=f"print so many answers (default: {LIMIT})",

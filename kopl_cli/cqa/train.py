@@ -84,11 +84,10 @@ def train(settings: Settings) -> int:
     if _learns_links(settings.model):
         from cqa.models.links.training import train as train_links
 
-        return _told(folder, train_links(settings, graph, folder))
+        return _told(folder, train_links(settings, graph, folder), settings)
     from cqa.models.training import train as train_queries
 
-    folder.mkdir(parents=True, exist_ok=True)
-    return _told(folder, train_queries(settings, graph, folder))
+    return _told(folder, train_queries(settings, graph, folder), settings)
 
 
 def _resumed(folder: Path, arguments: argparse.Namespace, pairs: list[str]) -> int:
@@ -105,10 +104,10 @@ def _resumed(folder: Path, arguments: argparse.Namespace, pairs: list[str]) -> i
     if _learns_links(settings.model):
         from cqa.models.links.training import go_on as go_on_links
 
-        return _told(folder, go_on_links(folder, graph, changes))
+        return _told(folder, go_on_links(folder, graph, changes), settings)
     from cqa.models.training import go_on
 
-    return _told(folder, go_on(folder, graph, changes))
+    return _told(folder, go_on(folder, graph, changes), settings)
 
 
 def _check(name: str) -> None:
@@ -125,12 +124,13 @@ def _learns_links(name: str) -> bool:
     return issubclass(model_class(name), LinkModel)
 
 
-def _told(folder: Path, found: Any) -> int:
+def _told(folder: Path, found: Any, settings: Settings) -> int:
     """Say how good a model is, beside the relation's most frequent tails."""
     for line in found.lines():
         print(line)
     if not found.finished:
         print(f"go on: kopl cqa train --resume {folder}")
         return 130
-    print(f"ask it: kopl cqa evaluate --graph DIR --reasoner {folder} FILE")
+    given = f"--kb {settings.kb}" if settings.kb else f"--graph {settings.graph}"
+    print(f"ask it: kopl cqa evaluate {given} --reasoner {folder} FILE")
     return 0

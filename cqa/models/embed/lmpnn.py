@@ -196,11 +196,8 @@ class Lmpnn(QueryModel):
     relations: Tensor
 
     @classmethod
-    def create(cls, settings: Settings, graph: Graph) -> Lmpnn:
-        """The model with new weights over the vectors of the predictor's run.
-
-        Raises CheckpointError where the settings name no run of ComplEx on the graph.
-        """
+    def check(cls, settings: Settings) -> None:
+        """Raise CheckpointError where the settings name no run of ComplEx."""
         name = settings.own.predictor
         if not name:
             raise CheckpointError(
@@ -213,7 +210,15 @@ class Lmpnn(QueryModel):
                 f"{name}: lmpnn multiplies complex vectors; give a run of complex, not of"
                 f" {run.model}"
             )
-        predictor = load_run(name, graph)
+
+    @classmethod
+    def create(cls, settings: Settings, graph: Graph) -> Lmpnn:
+        """The model with new weights over the vectors of the predictor's run.
+
+        Raises CheckpointError where the settings name no run of ComplEx on the graph.
+        """
+        cls.check(settings)
+        predictor = load_run(settings.own.predictor, graph)
         return cls(settings.own, graph, predictor.entities, predictor.relations)
 
     @classmethod

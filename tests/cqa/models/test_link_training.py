@@ -301,7 +301,7 @@ def test_settings_that_must_stay(run: Path, tmp_path: Path) -> None:
     [
         (["model=komplex"], "model must be one of complex, .*did you mean complex"),
         (["rnak=3"], "there is no setting 'rnak'; did you mean .*rank"),
-        (["rank=0"], "rank must be at least 1, not 0"),
+        (["rank=0"], r"complex\.rank must be at least 1, not 0"),
         (["rank=many"], "rank must be of type int, not 'many'"),
         (["loss=hinge"], "loss must be one of full, sampled, not 'hinge'"),
         (["regularizer=-1"], "regularizer must be at least 0, not -1"),
@@ -309,7 +309,7 @@ def test_settings_that_must_stay(run: Path, tmp_path: Path) -> None:
         (["graph=a", "kb=b"], "give either graph or kb"),
         (["output="], "output must name a folder"),
         (["device=gpu"], "device must be auto, cpu, cuda"),
-        (["training.validation=-1"], "validation must be at least 0"),
+        (["training.validation=-1"], "training.validation must be at least 0"),
     ],
 )  # fmt: skip
 def test_wrong_settings(pairs: list[str], message: str) -> None:
