@@ -38,7 +38,7 @@ class Ask {
       rows: 1,
       name: "question",
       class: "question",
-      placeholder: "Ask something that it may know",
+      placeholder: "Ask a question",
       on: {
         keydown: (event) => {
           if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
@@ -254,7 +254,7 @@ class Ask {
     api.schema({ kb: this.app.kb }).then(
       ({ concepts }) => {
         const largest = concepts.filter((one) => one.count > 0 && one.count < base.entities * 0.9).sort((one, other) => other.count - one.count).slice(0, 5);
-        if (largest.length) lead.append("Among them ", ...largest.flatMap((one, index) => [index ? (index === largest.length - 1 ? " and " : ", ") : "", said(`${one.name} (${one.count.toLocaleString("en")})`, { most: 60 })]), ".");
+        if (largest.length) lead.append("Among them: ", ...largest.flatMap((one, index) => [index ? ", " : "", said(`${one.name} (${one.count.toLocaleString("en")})`, { most: 60 })]), ".");
       },
       () => null, // the figures alone do
     );

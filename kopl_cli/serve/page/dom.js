@@ -57,6 +57,7 @@ const UNSEEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u200b-\u200f\u2028-\u202e\u206
 /** A text with a sign in place of every character that is not seen. */
 export function visible(text) {
   return String(text).replace(UNSEEN, (character) => {
+    if (character === "\t" || character === "\n" || character === "\r") return " ";
     const code = character.codePointAt(0);
     return code < 0x20 ? String.fromCharCode(0x2400 + code) : code === 0x7f ? "\u2421" : "\ufffd";
   });

@@ -7,23 +7,15 @@ import { link } from "./state.js";
 export function factItem(fact) {
   if (!fact.subject) return h("li", { class: "fact-card" }, said(fact.text, { most: 400 }));
   const qualifiers = fact.qualifiers || [];
+  const value = fact.id ? h("a", { href: link({ tab: "base", id: fact.id, concept: null }) }, said(fact.value)) : said(fact.value);
+  const ends = [said(fact.subject), value];
+  if (fact.direction === "backward") ends.reverse();
   return h(
     "li",
     { class: "fact-card" },
-    h("span", { class: "fact-line" }, thing(fact.subject), h("span", { class: "fact-relation" }, said(fact.relation || fact.key || "", { most: 80 })), thing(fact.value ?? fact.object ?? "")),
-    qualifiers.length
-      ? h("dl", { class: "fact-qualifiers" }, qualifiers.map(({ key, value }) => h("div", {}, h("dt", {}, said(key, { most: 80 })), h("dd", {}, said(Array.isArray(value) ? value.join(", ") : value, { most: 160 })))))
-      : null,
+    h("span", { class: "fact-line" }, ends[0], h("span", { class: "fact-relation" }, said(fact.relation || fact.key || "", { most: 80 })), ends[1]),
+    qualifiers.length ? h("dl", { class: "fact-qualifiers" }, qualifiers.map(({ key, value: of }) => h("div", {}, h("dt", {}, said(key, { most: 80 })), h("dd", {}, said(of, { most: 160 }))))) : null,
   );
-}
-
-/** A name or a value; with an id a link to what the knowledge base says of it. */
-function thing(one) {
-  if (one && typeof one === "object") {
-    const text = one.text ?? one.name ?? "";
-    return one.id ? h("a", { href: link({ tab: "base", entity: one.id }) }, said(text)) : said(text);
-  }
-  return said(one);
 }
 
 /** An answer in large letters: its texts, or that there is none. */

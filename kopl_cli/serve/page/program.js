@@ -78,7 +78,7 @@ class Desk {
       { class: "stack board" },
       h("div", { class: "bench is-top" }, h("div", { class: "card stack tight" }, labelled("Program", this.field, { hint: "As text; a question mark stands for what is missing. The chart and the text change together." }), this.wrong, this.tools), this.result),
       this.banner,
-      h("div", { class: "bench" }, h("section", { class: "card chart-card", "aria-label": "Flow chart" }, this.chart.element), this.list),
+      (this.bench = h("div", { class: "bench" }, h("section", { class: "card chart-card", "aria-label": "Flow chart" }, this.chart.element), this.list)),
       this.after,
     );
     put(this.element, this.head, this.start, this.board);
@@ -273,6 +273,7 @@ class Desk {
     this.field.setAttribute("aria-invalid", String(Boolean(this.problem)));
     this.board.classList.toggle("is-stale", Boolean(this.problem));
     put(this.banner, this.swapping ? this.swapBanner() : null);
+    this.bench.hidden = !view;
     if (!view) {
       this.list.replaceChildren();
       this.result.hidden = true;
@@ -377,7 +378,7 @@ class Desk {
         const found = await asking(value);
         put(
           facts,
-          h("h4", { class: "small" }, "Why ", said(value.text, { most: 80 }), " is here"),
+          h("p", { class: "small" }, h("strong", {}, "Why ", said(value.text, { most: 80 }), " is here")),
           found.facts.length ? h("ul", { class: "facts" }, found.facts.map(factItem)) : h("p", { class: "muted small" }, "No fact put it there: it is named by the program, or it was computed."),
           found.count > found.facts.length ? h("p", { class: "muted small" }, `and ${counted(found.count - found.facts.length, "more fact", "more facts")}`) : null,
         );
