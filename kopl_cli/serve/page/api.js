@@ -65,6 +65,14 @@ export const ask = (body, options) => post("api/ask", body, options);
 export const run = (body, options) => post("api/run", body, options);
 export const complete = (body, options) => post("api/complete", body, options);
 export const edit = (body, options) => post("api/edit", body, options);
+
+/** Several operations, one after the other; resolves to the view after the last one. */
+export async function editAll({ kb, program }, operations) {
+  let view = null;
+  for (const operation of operations) ({ view } = await edit({ kb, program: view ? view.draft : program, operation }));
+  return view;
+}
+
 export const translate = (body, options) => post("api/translate", body, options);
 export const sparql = (body, options) => post("api/sparql", body, options);
 export const facts = (body, options) => post("api/facts", body, options);

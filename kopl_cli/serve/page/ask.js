@@ -2,7 +2,8 @@
 
 import * as api from "./api.js";
 import { chart, same } from "./chart.js";
-import { answerText, confidence, factItem, nearChips } from "./pieces.js";
+import { mends } from "./edit.js";
+import { answerText, confidence, factItem } from "./pieces.js";
 import { button, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
 import { asked, forgetAsked, go, link, offered, remember } from "./state.js";
 
@@ -171,14 +172,14 @@ class Ask {
       "warn",
       "Why nothing was found",
       h("p", {}, saidWhole(why.message || `Nothing was left at ${why.text}`)),
-      call ? nearChips(why, call, (operation) => this.mend(reading, operation)) : null,
+      call ? mends(call, reading.program.draft, this.app, (operations) => this.mend(reading, operations)) : null,
     );
   }
 
   /** One click: the program with another name in it. */
-  async mend(reading, operation) {
+  async mend(reading, operations) {
     try {
-      const { view } = await api.edit({ kb: this.app.kb, program: reading.program.draft, operation });
+      const view = await api.editAll({ kb: this.app.kb, program: reading.program.draft }, operations);
       go({ tab: "program", program: view.text });
     } catch (problem) {
       this.results.append(problemNote(problem));

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { combobox } from "./combobox.js";
-import { button, h, put, visible } from "./dom.js";
+import { button, h, put, said, visible } from "./dom.js";
 
 /** The keys that change a program, for the help. */
 export const KEYS = [
@@ -20,38 +20,7 @@ export const KEYS = [
   ["Escape", "close, or give up swapping"],
 ];
 
-// Facts count as entities wherever a set is taken.
-const SET = "a set of entities";
-const FACTS = "a set of entities with the facts that put them there";
-
-function accepts(wanted, given) {
-  return !given || wanted === given || (wanted === SET && given === FACTS);
-}
-
-/** Functions that can stand around a call and still fit where it stood. */
-export function around(call, view, functions) {
-  const parent = call.path.length ? view.calls.find((one) => one.inputs.includes(call.number)) : null;
-  const declared = parent && functions.find((one) => one.name === parent.function);
-  const wanted = declared ? declared.inputs[call.path[call.path.length - 1]] : null;
-  return functions.filter((one) => one.inputs.some((input) => accepts(input, call.output)) && (!wanted || accepts(wanted, one.output)));
-}
-
-/** Functions by a prefix, by capital letters ("fn" finds FilterNum) or by a part of their words. */
-function named(functions, prefix) {
-  const wanted = prefix.trim().toLowerCase();
-  if (!wanted) return functions;
-  const rank = (one) => {
-    const name = one.name.toLowerCase();
-    const capitals = one.name.replace(/[^A-Z]/g, "").toLowerCase();
-    if (name.startsWith(wanted)) return 0;
-    if (capitals.startsWith(wanted)) return 1;
-    if (name.includes(wanted)) return 2;
-    return one.doc.toLowerCase().includes(wanted) ? 3 : 9;
-  };
-  return functions.filter((one) => rank(one) < 9).sort((one, other) => rank(one) - rank(other));
-}
-
-/** The form of a call. `desk`: `{app, view, change(operation, focus), select(path), swap(path),
+/** The form of a call. `desk`: `{app, view, change(operations, focus), select(path), swap(path),
  * everything, setEverything(yes)}`. Each field has a key (`data-focus`) by which it is found again
  * after the change that it made. */
 export function callForm(call, desk) {
@@ -86,11 +55,10 @@ export function callForm(call, desk) {
   }
 }
 
-function completing(hole, desk, own = null) {
-  return async (prefix, options) => {
+function completing(hole, desk) {
+  return (prefix, options) => {
     const scope = desk.everything ? "schema" : "here";
-    const found = await api.complete({ kb: desk.app.kb, program: desk.view.draft, hole, prefix, limit: 40, scope }, options);
-    return own ? own(found) : found;
+    return api.complete({ kb: desk.app.kb, program: desk.view.draft, hole, prefix, limit: 40, scope }, options);
   };
 }
 
@@ -126,10 +94,50 @@ function argumentField(call, argument, index, desk, message, keyed) {
     placeholder: call.arguments[index] === null ? "missing" : "",
     message,
     source: completing({ path: call.path, slot: "argument", index }, desk),
-    take: (text, option, how) =>
-      desk.change({ do: "set", path: call.path, index, text: text === "" && !option ? null : text }, how === "left" ? null : { path: call.path, name: "next", after: index }),
+    take: (text, option, how) => desk.change(setting(call.path, index, text, option), how === "left" ? null : { path: call.path, name: "next", after: index }),
   });
   return keyed(box, `argument-${index}`);
+}
+
+/** The operations that put a text into an argument; what was suggested may decide others, too. */
+function setting(path, index, text, option = null) {
+  const others = (option?.sets || []).map((one) => ({ do: "set", path, index: one.index, text: one.text }));
+  return [{ do: "set", path, index, text: text === "" && !option ? null : text }, ...others];
+}
+
+const MENDS = 5; // of each argument
+
+/** For a call that gives nothing: other arguments with which it gives something, each a mend by one
+ * click. `change(operations)` is called with what to do. The element fills itself. */
+export function mends(call, draft, app, change) {
+  const element = h("div", { class: "stack tight" });
+  const declared = app.info.functions.find((one) => one.name === call.function);
+  (declared?.arguments || []).forEach(async (argument, index) => {
+    const place = h("div", {});
+    element.append(place);
+    const written = call.arguments[index];
+    if (written === null) return;
+    const hole = { path: call.path, slot: "argument", index };
+    // A name that is not there is looked for by how it is written.
+    const prefix = call.inputs.length ? "" : written;
+    try {
+      const found = await api.complete({ kb: app.kb, program: draft, hole, prefix, limit: MENDS + 1, scope: "here" });
+      const others = found.suggestions.filter((one) => one.text !== written || one.sets?.length).slice(0, MENDS);
+      if (!others.length) return;
+      put(
+        place,
+        h(
+          "div",
+          { class: "row" },
+          h("span", { class: "small" }, call.inputs.length ? `Another ${LABELS[argument.name] || argument.name}:` : "Did you mean"),
+          h("div", { class: "chips" }, others.map((one) => h("button", { type: "button", class: "chip", on: { click: () => change(setting(call.path, index, one.text, one)) } }, said(one.text, { most: 60 }), one.sets?.length ? h("span", { class: "muted" }, ` (${one.sets.map((other) => other.text).join(", ")})`) : null))),
+        ),
+      );
+    } catch {
+      // What cannot be suggested is no mend; the reason stands above already.
+    }
+  });
+  return element;
 }
 
 function inputsOf(call, declared, desk, keyed) {
@@ -164,9 +172,6 @@ function toolbar(call, desk) {
   const at = call.path.join(".");
   const adding = h("div", { class: "call-adding", hidden: true });
   const add = button("Add a step after", toggle, { "aria-expanded": "false", "data-focus": `${at}:add`, "data-command": "add" });
-  const functions = around(call, desk.view, desk.app.info.functions);
-  if (!functions.length) Object.assign(add, { disabled: true, title: "Nothing takes what this step gives" });
-
   function toggle() {
     const open = add.getAttribute("aria-expanded") === "true";
     add.setAttribute("aria-expanded", String(!open));
@@ -176,10 +181,7 @@ function toolbar(call, desk) {
       label: "Which step shall take this one?",
       placeholder: "choose a function",
       strict: true,
-      source: async (prefix) => {
-        const found = named(functions, prefix);
-        return { suggestions: found.map((one) => ({ text: one.name, kind: "function", count: null, doc: one.doc })), count: found.length };
-      },
+      source: completing({ path: call.path, slot: "wrap", index: 0 }, desk),
       // The new call stands where this one stood.
       take: (text) => (text ? desk.change({ do: "wrap", path: call.path, function: text }, { path: call.path, name: "next", after: -1 }) : null),
     });

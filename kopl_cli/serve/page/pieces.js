@@ -56,16 +56,3 @@ export function confidence({ confidence: share, sure }) {
     h("span", {}, h("strong", {}, word), h("span", { class: "muted" }, ` \u00b7 ${percent(share)}`)),
   );
 }
-
-/** Names near to one that the knowledge base does not have, each a mend by one click. */
-export function nearChips(why, call, change) {
-  if (!why.near?.length) return null;
-  const index = why.index ?? (call.arguments.length === 1 ? 0 : null);
-  const label = index === null ? "Near names" : "Did you mean";
-  return h(
-    "div",
-    { class: "row" },
-    h("span", { class: "small" }, label),
-    h("div", { class: "chips" }, why.near.map((text) => (index === null ? h("span", { class: "chip" }, said(text)) : h("button", { type: "button", class: "chip", on: { click: () => change({ do: "set", path: call.path, index, text }) } }, said(text))))),
-  );
-}

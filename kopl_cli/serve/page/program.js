@@ -2,8 +2,8 @@
 
 import * as api from "./api.js";
 import { chart, gave, phrase, same, STATES } from "./chart.js";
-import { callForm, KEYS, nextFocus } from "./edit.js";
-import { answerText, factItem, nearChips } from "./pieces.js";
+import { callForm, KEYS, mends, nextFocus } from "./edit.js";
+import { answerText, factItem } from "./pieces.js";
 import { button, count, counted, cut, h, isTyping, labelled, note, problemNote, put, rested, said, saidWhole, say, time, visible } from "./dom.js";
 import { go, link, now, offered, preference, Undo } from "./state.js";
 
@@ -120,11 +120,11 @@ class Desk {
 
   // --- changes ------------------------------------------------------------------------------
 
-  /** An operation of /api/edit, after those that are under way. */
-  change(operation, focus = null) {
+  /** Operations of /api/edit, after those that are under way; one change to undo. */
+  change(operations, focus = null) {
     this.queue = this.queue.then(async () => {
       try {
-        const { view } = await api.edit({ kb: this.app.kb, program: this.view ? this.view.draft : null, operation });
+        const view = await api.editAll({ kb: this.app.kb, program: this.view ? this.view.draft : null }, [operations].flat());
         await pointerIsFree();
         this.problem = null;
         this.put(view, focus);
@@ -245,6 +245,7 @@ class Desk {
     this.pending = new Set();
     this.answer = ran.answer;
     this.why = ran.why_empty;
+    this.failed = ran.error || null;
     if (this.known.size > 2000) this.known.clear();
     for (const call of this.view.calls) {
       const step = this.steps[call.number];
@@ -389,8 +390,8 @@ class Desk {
   }
 
   whyNote(call) {
-    const { message, near } = this.why;
-    return note("warn", "Here nothing is left", message ? h("p", {}, saidWhole(message)) : null, nearChips(this.why, call, (operation) => this.change(operation, { path: call.path, name: "head" })));
+    const { message } = this.why;
+    return note("warn", "Here nothing is left", message ? h("p", {}, saidWhole(message)) : null, mends(call, this.view.draft, this.app, (operations) => this.change(operations, { path: call.path, name: "head" })));
   }
 
   drawResult() {
@@ -403,7 +404,7 @@ class Desk {
       put(this.result, h("h2", {}, "Answer"), answerText(answer), (answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), !answer.count && this.why ? this.whyAnswer() : null);
       this.timing.textContent = answer.ms === undefined ? "" : `ran in ${time(answer.ms)}`;
     } else if (!this.problem && !this.view.problems.length) {
-      const failed = this.steps.find((step) => step?.state === "error");
+      const failed = this.failed || this.steps.find((step) => step?.state === "error");
       put(this.result, h("h2", {}, "Answer"), failed ? note("bad", "The program cannot be run", h("p", {}, saidWhole(failed.message || ""))) : h("p", { class: "muted" }, "\u2026"));
     } else {
       put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, "The program does not fit together yet; the calls that are marked say why."));
@@ -437,7 +438,7 @@ class Desk {
       app: this.app,
       view: this.view,
       everything: this.everything,
-      change: (operation, focus) => this.change(operation, focus),
+      change: (operations, focus) => this.change(operations, focus),
       select: (path) => this.select(path),
       swap: (path) => this.swap(path),
       setEverything: (yes) => {
