@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("kb")
 
 # What the modules of parsers import at their top.
-_TRAIN_PACKAGES = ("torch", "safetensors", "pydantic")
+TRAIN_PACKAGES = ("torch", "safetensors", "pydantic")
 
 
 def add_kb(parser: argparse.ArgumentParser, *, option: bool, required: bool = True) -> None:
@@ -275,7 +275,7 @@ def torch_is_needed() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in _TRAIN_PACKAGES:
+        if (error.name or "").partition(".")[0] not in TRAIN_PACKAGES:
             raise
         from kopl_base.packages import needs
 

@@ -44,6 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", type=Path, metavar="NEW",
         help="the folder of the new run (default: RUN-learned)",
     )  # fmt: skip
+    parser.add_argument(
+        "--corrections", type=Path, metavar="FILE",
+        help="learn what this file says (default: corrections.jsonl in RUN)",
+    )  # fmt: skip
     parser.add_argument("--kb", metavar="KB", help="where the run's knowledge base is now")
     parser.add_argument(
         "--new-kb", action="store_true",
@@ -136,8 +140,10 @@ def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Pat
     from kopl_cli.common import free_folder
     from parsers import learning
     from parsers.checkpoint import read_run
+    from parsers.corrections import FILE
 
-    corrections = learning.taught(old)
+    file = arguments.corrections or old / FILE
+    corrections = learning.taught(file)
     folder = free_folder(arguments.output or old.with_name(f"{old.name}-learned"))
     changes = pairs_of(arguments.set)
     settings, _ = read_run(old)
@@ -152,7 +158,7 @@ def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Pat
     if lexicon:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / LEXICON).write_text("".join(lexicon), "utf-8")
-    learning.write_lesson(folder, old, lesson, about)
+    learning.write_lesson(folder, old, lesson, about, file)
     print(
         f"run: {folder}\nlesson: {counted(len(corrections), 'correction')},"
         f" {counted(len(similar), 'question')} like them, {len(lesson.replay)} of"

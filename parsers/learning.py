@@ -66,12 +66,11 @@ EPOCHS, RATE, WARM_UP = 5, 0.4, 20.0
 HELD_OUT = 500
 
 
-def taught(folder: Path) -> list[Correction]:
-    """The newest corrections of a run that a program answers.
+def taught(path: Path) -> list[Correction]:
+    """The newest corrections of a file that a program answers.
 
     Raises ReadError where there are none, or the file is malformed.
     """
-    path = folder / FILE
     found = [one for one in newest(read_corrections(path)) if one.verdict in TAUGHT]
     if not found:
         raise ReadError(
@@ -179,16 +178,21 @@ def prepared(
     return Lesson(taught, similar, sample, valid, list(read_questions(old / "test.jsonl")))
 
 
-def write_lesson(folder: Path, old: Path, lesson: Lesson, about: Mapping[str, Any]) -> None:
-    """Begin the folder of a new run; what it learns is complete once ``learned.json`` is there."""
+def write_lesson(
+    folder: Path, old: Path, lesson: Lesson, about: Mapping[str, Any], corrections: Path
+) -> None:
+    """Begin the folder of a new run; what it learns is complete once ``learned.json`` is there.
+
+    The file of ``corrections`` comes along, for further ones.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     write_examples(folder / "train.jsonl", lesson.train)
     write_examples(folder / "valid.jsonl", lesson.valid)
     write_examples(folder / "test.jsonl", lesson.test)
     write_examples(folder / LESSON, lesson.corrections)
     _linked(pool_of(old), folder / REPLAY)
-    if (old / FILE).exists():
-        shutil.copyfile(old / FILE, folder / FILE)
+    if corrections.exists():
+        shutil.copyfile(corrections, folder / FILE)
     names = Sources(f"{old}: corrections and a sample", f"{old}: valid.jsonl", f"{old}: test.jsonl")
     with writing(folder / SOURCES) as file:
         json.dump(vars(names), file, ensure_ascii=False)

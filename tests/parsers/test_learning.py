@@ -83,8 +83,8 @@ def test_confidences_are_fitted_on_more_old_questions_than_choose(
     assert learning.VALIDATED >= 250 > learning.CHOOSING
     monkeypatch.setattr(learning, "CHOOSING", 5)
     monkeypatch.setattr(learning, "VALIDATED", 9)
-    lesson = learning.prepared(run, learning.taught(run), [], 4, 1)
-    learning.write_lesson(tmp_path / "new", run, lesson, {"from": str(run)})
+    lesson = learning.prepared(run, learning.taught(run / FILE), [], 4, 1)
+    learning.write_lesson(tmp_path / "new", run, lesson, {"from": str(run)}, run / FILE)
     assert len(list(read_examples(tmp_path / "new" / "valid.jsonl"))) == 9
     _, choosing = learning._parts(tmp_path / "new")
     assert [one.question for one in choosing[5:]] == [QUESTION] and len(choosing) == 6
