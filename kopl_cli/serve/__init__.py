@@ -38,6 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the trained run that is asked (default: the newest one in runs/, if there is one)",
     )  # fmt: skip
     parser.add_argument(
+        "--folder", dest="own", default="runs/playground", metavar="DIR",
+        help="where the queue, new runs, what is sent, and corrections without a run are kept"
+        " (default: runs/playground)",
+    )  # fmt: skip
+    parser.add_argument(
         "--host", default="127.0.0.1", metavar="HOST",
         help="where to listen (default: 127.0.0.1); elsewhere than on this machine only the link"
         " with the token opens the page",
@@ -101,14 +106,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _playground(arguments: argparse.Namespace) -> Playground:
     from kopl_cli.serve.bases import Playground, ServeLimits
+    from kopl_cli.serve.learning import Learning
+    from kopl_cli.serve.uploading import Uploads
 
     found = _run(arguments)
     limits = ServeLimits(seconds=arguments.timeout, ids=arguments.max_ids)
-    playground = Playground(limits, found, arguments.reasoner)
+    playground = Playground(limits, found, arguments.reasoner, Path(arguments.own))
     if arguments.kb is None:
         arguments.kb = "world" if found is None else found.kb
+    place = arguments.kb
+    if place != "world" and Path(place).exists():  # what is trained on it finds it from anywhere
+        place = str(Path(place).resolve())
     name = arguments.kb if arguments.kb == "world" else Path(arguments.kb).name.partition(".")[0]
-    playground.add(open_kb(arguments), name, place=arguments.kb)
+    playground.add(open_kb(arguments), name, place=place)
+    playground.part(Uploads)
+    playground.part(Learning).begun()
+    if playground.run is not found and playground.run is not None:
+        print(f"kopl: {playground.run.folder} is asked, which was kept", file=sys.stderr)
     return playground
 
 

@@ -26,7 +26,17 @@ from starlette.routing import Route as Served
 
 from kopl_base.errors import KoplError
 from kopl_base.visitors import Visitors
-from kopl_cli.serve import asking, knowledge, openapi, programs
+from kopl_cli.serve import (
+    asking,
+    correcting,
+    exporting,
+    knowledge,
+    learning,
+    openapi,
+    programs,
+    queueing,
+    uploading,
+)
 from kopl_cli.serve.bases import Playground
 from kopl_cli.serve.guard import Guard, session_route
 from kopl_cli.serve.routes import (
@@ -40,8 +50,11 @@ from kopl_cli.serve.routes import (
     told,
 )
 
-# The modules that have routes: each a list ``ROUTES`` of declarations.
-MODULES: tuple[Any, ...] = (knowledge, asking, programs)
+# The modules that have routes: each a list ``ROUTES`` of declarations, and perhaps a ``teller`` of
+# what /api/info says besides.
+MODULES: tuple[Any, ...] = (
+    knowledge, asking, programs, correcting, exporting, queueing, learning, uploading,
+)  # fmt: skip
 
 # Handlers that run at once, and streams of events that are open at once.
 WORKERS, STREAMS = 4, 32
@@ -71,6 +84,7 @@ def declared(visitors: Visitors) -> list[Route]:
 def application(playground: Playground, visitors: Visitors) -> Guard:
     """The server over a playground, for those visitors."""
     routes = declared(visitors)
+    playground.tellers = [one.teller for one in MODULES if hasattr(one, "teller")]
     server = _Server(playground)
     by_path: dict[str, list[Route]] = {}
     for route in routes:

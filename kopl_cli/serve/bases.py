@@ -171,6 +171,8 @@ class Playground:
     run: ServedRun | None = None
     # The name of a reasoner for incomplete graphs, as `kopl cqa ask --reasoner` has it.
     reasoner: str | None = None
+    # Where what is made here lies: corrections without a run, the queue, new runs, what was sent.
+    folder: Path = Path("runs/playground")
     # Set when the server stops; whoever waits looks at it.
     closing: threading.Event = field(default_factory=threading.Event)
     bases: dict[str, Base] = field(default_factory=dict)

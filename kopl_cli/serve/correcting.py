@@ -11,16 +11,12 @@ import fcntl
 import getpass
 import json
 import os
-import tempfile
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any, cast
 
 from kopl.answer_forms import AnswerForm, read_form
-from kopl.example import Example
-from kopl_base.errors import KoplError
 from kopl_cli.serve.bases import Base, Playground
 from kopl_cli.serve.routes import OBJECT, TEXT, WHOLE, Field, RequestError, Route, listed, record
 from parsers.corrections import (
@@ -41,7 +37,7 @@ from parsers.corrections import (
 )
 
 if TYPE_CHECKING:
-    from generation.choices import Choices
+    pass
 
 # Characters of a question, a note and a name.
 LONGEST, NOTE, NAME = 2000, 2000, 100
@@ -212,137 +208,6 @@ def _texts(said: Any, field: str) -> list[str]:
     return said[:ANSWERS]
 
 
-# --- exports --------------------------------------------------------------------------------------
-
-
-def training_data(base: Base, corrections: Sequence[Correction]) -> dict[str, Any]:
-    """The newest corrections as lines of a question set, which ``kopl train`` reads."""
-    lines = [json.dumps(one.to_json(), ensure_ascii=False) for one in corrections]
-    taught = sum(one.program is not None for one in corrections)
-    text = "".join(f"{line}\n" for line in lines)
-    return _file(f"{base.id}-corrections.jsonl", "application/x-ndjson", text, taught, len(lines))
-
-
-def kqapro(base: Base, corrections: Sequence[Correction]) -> dict[str, Any]:
-    """Those with a program as KQA Pro publishes questions, each with ten choices."""
-    from generation.choices import Choices
-    from generation.conversion import write_kqapro
-
-    choices = Choices(base.kb)
-    examples = [_chosen(one.example(), choices, base) for one in corrections if one.program]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "corrections.json"
-        count = write_kqapro(path, examples)
-        text = path.read_text("utf-8")
-    name = f"{base.id}-corrections.json"
-    return _file(name, "application/json", text, count, len(corrections))
-
-
-def _chosen(example: Example, choices: Choices, base: Base) -> Example:
-    """An example with choices and a query, where it has one answer."""
-    from dataclasses import replace
-
-    from generation.blocks import query_of
-
-    if example.answer is None:
-        return example
-
-    def denote(program: Any) -> list[str]:
-        return base.executor.run(program).denotation
-
-    truth = example.answer_form is not None
-    drawn = choices.draw(
-        example.program, example.answer, (), denote, Random(example.id), truth=truth
-    )
-    try:
-        query = query_of(example.program, base.kb)
-    except KoplError:
-        query = None  # what SPARQL cannot say
-    return replace(example, choices=drawn, sparql=query)
-
-
-LABEL_STUDIO = """<View>
-  <Header value="$question"/>
-  <Text name="question" value="$question"/>
-  <Header value="What was answered: $answer"/>
-  <Choices name="verdict" toName="question" choice="single" required="true">
-{choices}
-  </Choices>
-  <TextArea name="program" toName="question" rows="4" maxSubmissions="1"
-            placeholder="the program that is right" editable="true"/>
-</View>
-"""
-
-
-def label_studio(
-    base: Base, corrections: Sequence[Correction], waiting: Sequence[Mapping[str, Any]] = ()
-) -> dict[str, Any]:
-    """A project of Label Studio: tasks to import, and its labelling interface (``config``).
-
-    What was predicted is a task's prediction, what a person said its annotation. ``waiting`` are
-    the items of the queue that nobody has judged yet.
-    """
-    tasks = [_task(one) for one in corrections]
-    tasks += [_open_task(one) for one in waiting]
-    text = json.dumps(tasks, ensure_ascii=False, indent=1) + "\n"
-    found = _file(f"{base.id}-tasks.json", "application/json", text, len(tasks), len(tasks))
-    choices = "\n".join(f'    <Choice value="{one}"/>' for one in VERDICTS)
-    config = {
-        "name": f"{base.id}-interface.xml", "type": "application/xml",
-        "text": LABEL_STUDIO.replace("{choices}", choices),
-    }  # fmt: skip
-    return found | {"config": config}
-
-
-def _task(one: Correction) -> dict[str, Any]:
-    before = one.predicted
-    task = _asked(one.id, one.question, () if before is None else before.answers)
-    if before is not None:
-        task["predictions"] = [_prediction(before.program, before.confidence)]
-    program = None if one.program is None else str(one.program)
-    said = {"result": _result(one.verdict, program), "completed_by": {"email": one.author}}
-    if not one.author:
-        del said["completed_by"]
-    return task | {"annotations": [said], "meta": {"time": one.time, "note": one.note}}
-
-
-def _open_task(item: Mapping[str, Any]) -> dict[str, Any]:
-    best = (item["answer"] or {}).get("answers") or [{}]
-    answer = (best[0].get("answer") or {}).get("answers", ())
-    task = _asked(item["id"], item["question"], answer)
-    if (program := best[0].get("text")) is not None:
-        task["predictions"] = [_prediction(program, item["confidence"] or 0.0)]
-    return task
-
-
-def _asked(id: str, question: str, answers: Sequence[str]) -> dict[str, Any]:
-    shown = "; ".join(answers[:ANSWERS]) or "(nothing)"
-    return {"data": {"id": id, "question": question, "answer": shown}}
-
-
-def _prediction(program: str | None, confidence: float) -> dict[str, Any]:
-    return {
-        "model_version": "kopl", "score": round(confidence, 6), "result": _result("right", program)
-    }
-
-
-def _result(verdict: str, program: str | None) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
-        {"from_name": "verdict", "to_name": "question", "type": "choices",
-         "value": {"choices": [verdict]}}
-    ]  # fmt: skip
-    if program is not None:
-        found.append(
-            {"from_name": "program", "to_name": "question", "type": "textarea",
-             "value": {"text": [program]}}
-        )  # fmt: skip
-    return found
-
-
-def _file(name: str, media: str, text: str, count: int, of: int) -> dict[str, Any]:
-    return {"name": name, "type": media, "text": text, "count": count, "left_out": of - count}
-
-
 # --- the routes -----------------------------------------------------------------------------------
 
 
@@ -389,16 +254,6 @@ def _remove(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     return shown(gone, removed=True)
 
 
-def _export(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
-    from kopl_cli.serve.queueing import Queues
-
-    base = playground.base(given["kb"])
-    corrections = playground.part(Corrections).newest(base)
-    if given["form"] == "label-studio":
-        return label_studio(base, corrections, playground.part(Queues).of(base).waiting())
-    return {"training": training_data, "kqapro": kqapro}[given["form"]](base, corrections)
-
-
 _AUTHOR = Field("author", "text", "who says so (default: the server's user)", most=NAME)
 
 ROUTES = [
@@ -426,19 +281,8 @@ ROUTES = [
         record(id=TEXT, question=TEXT, verdict=TEXT),
     ),
     Route(
-        "GET", "/api/corrections/export", "The corrections as a file.", _export,
-        (
-            Field(
-                "form", "text", "what to write", default="training",
-                choices=("training", "kqapro", "label-studio"),
-            ),
-        ),
-        record(name=TEXT, type=TEXT, text=TEXT, count=WHOLE, left_out=WHOLE),
-    ),
-    Route(
         "DELETE", "/api/corrections/{id}", "Take back what was said of a question.", _remove,
         (Field("id", "text", "its id", required=True), _AUTHOR),
         record(id=TEXT, question=TEXT, removed={"type": "boolean"}),
     ),
 ]  # fmt: skip
-

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from kopl_base.errors import KoplError, counted
+from kopl_base.errors import KoplError
 from kopl_base.packages import needs
 from kopl_base.stream import writing
 from kopl_cli.common import TRAIN_PACKAGES, free_folder
@@ -72,7 +72,7 @@ _EPOCH = re.compile(r"epoch (\d+)/(\d+)")
 
 
 @dataclass
-class Job:
+class Training:
     """A training: its new ``run``, and the ``old`` one that it goes on from."""
 
     id: str
@@ -137,11 +137,11 @@ class Learning:
     def _lock(self) -> Path:
         return self.folder / "learning.lock"
 
-    def _read_job(self) -> Job | None:
+    def _read_job(self) -> Training | None:
         """The training that another server noted; one that ran is unfinished now."""
         try:
             noted = json.loads(self._noted.read_text("utf-8"))
-            job = Job(**{one.name: noted[one.name] for one in fields(Job)})
+            job = Training(**{one.name: noted[one.name] for one in fields(Training)})
         except (OSError, ValueError, KeyError, TypeError):
             return None
         if job.state == "running":
@@ -188,7 +188,7 @@ class Learning:
         missing = [one for one in TRAIN_PACKAGES if find_spec(one) is None]
         return needs("training", *missing, extra="train") if missing else None
 
-    def start(self, what: str, base: Base, settings: Mapping[str, Any]) -> Job:
+    def start(self, what: str, base: Base, settings: Mapping[str, Any]) -> Training:
         """Begin a training, or go on with the one that ended early (``resume``).
 
         Raises MissingPartError, BusyError where one runs or waits to be kept, RequestError.
@@ -225,7 +225,7 @@ class Learning:
         self.folder.mkdir(parents=True, exist_ok=True)
         return self._lock
 
-    def _resumed(self) -> tuple[Job, list[str]]:
+    def _resumed(self) -> tuple[Training, list[str]]:
         job = self.job
         if job is None or not job.resumable:
             raise RequestError("there is no training to go on with", status=404, field="what")
@@ -233,19 +233,21 @@ class Learning:
             return job, ["learn", "--resume", job.run, "--json"]
         return job, ["train", "--resume", job.run]
 
-    def _new(self, what: str, base: Base, settings: Mapping[str, Any]) -> tuple[Job, list[str]]:
+    def _new(
+        self, what: str, base: Base, settings: Mapping[str, Any]
+    ) -> tuple[Training, list[str]]:
         if self.job is not None and self.job.waits:
-            if self.job.state != "failed":
+            if self.job.state == "done":
                 raise RequestError(
-                    f"{Path(self.job.run).name} waits: keep it, throw it away, or go on with it",
-                    status=409, to_try="POST /api/train/keep",
+                    f"{Path(self.job.run).name} waits: keep it or throw it away first", status=409,
+                    field="what",
                 )  # fmt: skip
-            self._throw_away(self.job)
+            self._throw_away(self.job)  # it ended early, and is not gone on with
         making = self._lesson if what == "lesson" else self._first
         old, command = making(base, settings)
         name = f"{what if what == 'lesson' else base.id}-1"
         new = free_folder(self.folder.resolve() / "runs" / name)
-        job = Job(uuid4().hex[:12], what, base.id, str(new), old)
+        job = Training(uuid4().hex[:12], what, base.id, str(new), old)
         if what == "lesson":
             return job, [*command, "-o", str(new), "--json"]
         return job, [*command, "--set", f"output={new}"]
@@ -294,14 +296,14 @@ class Learning:
         """The training as it is now."""
         with self._changed:
             job, child = self.job, self._child
-            if job is None:
+            if job is None or job.kept is False:
                 return None
             if child is not None:
                 job.seconds = time.monotonic() - self._begin
                 self._look(job, child.stage())
             return job.told()
 
-    def _look(self, job: Job, stage: Stage | None) -> None:
+    def _look(self, job: Training, stage: Stage | None) -> None:
         if stage is None:
             return
         passed = 0.0
@@ -332,7 +334,7 @@ class Learning:
                 if self._child is not None:
                     self._changed.wait(1.0)
 
-    def stop(self) -> Job:
+    def stop(self) -> Training:
         """Ask the training to end; it saves what it has. Raises RequestError where none runs."""
         with self._changed:
             if self.job is None or self._child is None:
@@ -343,7 +345,7 @@ class Learning:
             self._note()
             return self.job
 
-    def _until_end(self, job: Job, child: Child) -> None:
+    def _until_end(self, job: Training, child: Child) -> None:
         status = child.process.wait()
         child.close()
         with self._changed:
@@ -356,7 +358,7 @@ class Learning:
                 job.state, job.message = "failed", f"its report cannot be read: {error}"
             self._note()
 
-    def _ended(self, job: Job, child: Child, status: int) -> None:
+    def _ended(self, job: Training, child: Child, status: int) -> None:
         if status == 0:
             report = _of_lesson if job.what == "lesson" else _of_first
             job.report = report(job, child.result())
@@ -369,7 +371,7 @@ class Learning:
 
     # --- afterwards ------------------------------------------------------------------------------
 
-    def keep(self, kept: bool) -> Job:
+    def keep(self, kept: bool) -> Training:
         """Let the new run be asked from now on, or throw it away.
 
         Raises RequestError where there is none, or none that could be asked; BusyError.
@@ -386,7 +388,7 @@ class Learning:
             self._note()
             return job
 
-    def _keep(self, job: Job) -> None:
+    def _keep(self, job: Training) -> None:
         if job.state != "done":
             raise RequestError(
                 "the training has not ended; go on with it, or throw it away", status=409
@@ -403,7 +405,7 @@ class Learning:
             carry(before, corrections.file(base))
         job.kept = True
 
-    def _throw_away(self, job: Job) -> None:
+    def _throw_away(self, job: Training) -> None:
         # Nothing but what lies among the playground's own runs is ever removed.
         folder = Path(job.run)
         if folder.parent == self.folder.resolve() / "runs":
@@ -443,7 +445,7 @@ def _run_at(place: str | None) -> ServedRun | None:
 # --- reports --------------------------------------------------------------------------------------
 
 
-def _of_lesson(job: Job, learned: Any) -> dict[str, Any]:
+def _of_lesson(job: Training, learned: Any) -> dict[str, Any]:
     """The report of a lesson, of what ``kopl learn --json`` printed and wrote."""
     from kopl_base.stream import read_text
 
@@ -489,7 +491,7 @@ def _change(one: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _of_first(job: Job, _: Any) -> dict[str, Any]:
+def _of_first(job: Training, _: Any) -> dict[str, Any]:
     """The report of a first training: the questions that chose its best weights."""
     from kopl_base.stream import read_text
 
@@ -551,11 +553,11 @@ def teller(playground: Playground, base: Base) -> dict[str, Any]:
     """What ``/api/info`` says of learning."""
     learning = playground.part(Learning)
     why = learning.possible()
-    count = len(playground.part(Corrections).newest(base))
     return {
-        "learning": learning.told(), "corrections": count, "can_train": why is None,
-        "train_why": why,
-    }  # fmt: skip
+        "learning": learning.told(),
+        "corrections": len(playground.part(Corrections).newest(base)),
+        "can": {"train": {"yes": why is None, "why": why}},
+    }
 
 
 def _train(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
@@ -605,4 +607,3 @@ ROUTES = [
         (Field("keep", "truth", "whether it is kept", required=True),), OBJECT,
     ),
 ]  # fmt: skip
-

@@ -41,10 +41,10 @@ from parsers.corrections import id_of
 
 # Questions of a queue, those that are generated at once, and the bytes of a file of them.
 MOST, GENERATED, BODY = 5000, 1000, 2 << 20
-# Seconds that an item is kept for the reader who got it, and readers that are known.
-LEASE, READERS = 120.0, 100
+# Seconds that an item is kept for the reader who got it.
+LEASE = 120.0
 # Answered questions after which the file is written again.
-OFTEN = 50
+OFTEN = 100
 # How many seconds to wait where the parser has too much to do.
 BUSY = 0.5
 
@@ -56,6 +56,7 @@ class Queue:
         self.playground, self.base = playground, base
         self.file = playground.folder / "queue" / f"{base.kb.fingerprint[:16]}.json"
         self._lock = threading.RLock()
+        self._asked_of = ""  # the run whose answers these are
         self._items: dict[str, dict[str, Any]] = {one["id"]: one for one in self._read()}
         self._leases: dict[str, tuple[str, float]] = {}
         self._thread: threading.Thread | None = None
@@ -64,11 +65,12 @@ class Queue:
 
     def _read(self) -> list[dict[str, Any]]:
         try:
-            noted = json.loads(self.file.read_text("utf-8"))["items"]
+            noted = json.loads(self.file.read_text("utf-8"))
+            self._asked_of = str(noted["asked"])
             return [
                 {"id": id_of(one["question"]), "question": one["question"],
                  "answer": one["answer"], "confidence": one["confidence"]}
-                for one in noted
+                for one in noted["items"]
             ]  # fmt: skip
         except (OSError, ValueError, KeyError, TypeError):
             return []
@@ -76,7 +78,8 @@ class Queue:
     def _write(self) -> None:
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self._lock, writing(self.file) as file:
-            json.dump({"items": [*self._items.values()]}, file, ensure_ascii=False)
+            noted = {"asked": self._asked_of, "items": [*self._items.values()]}
+            json.dump(noted, file, ensure_ascii=False)
 
     # --- questions come --------------------------------------------------------------------------
 
@@ -150,9 +153,23 @@ class Queue:
     # --- the parser is asked ---------------------------------------------------------------------
 
     def ask(self) -> None:
-        """Ask the parser in the background what it was not asked yet, where there is one."""
+        """Ask the parser in the background what it was not asked yet, where there is one.
+
+        Another run than before is asked everything that nobody has judged.
+        """
+        run = self.playground.run
+        if run is None:
+            return
+        judged = self._judged()
         with self._lock:
-            if self._thread is not None or self.playground.run is None or not self._open():
+            if self._thread is not None:
+                return
+            if self._asked_of != (mark := str(run.folder.resolve())):
+                self._asked_of = mark
+                for id, one in self._items.items():
+                    if id not in judged:
+                        one["answer"] = one["confidence"] = None
+            if not self._open():
                 return
             self._thread = threading.Thread(target=self._asking, daemon=True, name="queue")
             self._thread.start()
@@ -190,14 +207,14 @@ class Queue:
         asker = self.playground.part(Asker)
         while not self.playground.closing.is_set():
             try:
-                return asker.submit(self.base, question, top=3, beams=4, least=None).result()
+                return asker.submit(self.base, question, top=1, beams=4, least=None).result()
             except BusyError:  # people come first
                 time.sleep(BUSY)
             except MissingPartError as error:
                 self._failed = str(error)
                 return None
             except KoplError as error:
-                said = {"question": question, "answers": [], "why_empty": None}
+                said: dict[str, Any] = {"question": question, "answers": [], "why_empty": None}
                 return said | told(error)[1]
         return None
 

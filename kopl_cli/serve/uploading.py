@@ -1,7 +1,7 @@
 """Own data on the page: a knowledge base or tables sent, checked, read and kept.
 
-What is sent is read in a process of its own with bounded memory, by the commands of ``kopl kb``; the
-server opens the snapshot that came of it. Snapshots lie below the playground's folder and are
+What is sent is read in a process of its own with bounded memory, by the commands of ``kopl kb``;
+the server opens the snapshot that came of it. Snapshots lie below the playground's folder and are
 served again after a restart.
 """
 
@@ -51,7 +51,7 @@ MAGIC = (
 
 
 @dataclass
-class Job:
+class Upload:
     """The reading of what was sent."""
 
     id: str
@@ -73,7 +73,7 @@ class Uploads:
         self.folder = playground.folder / "bases"
         self._lock = threading.Lock()
         self._pool = ThreadPoolExecutor(1, "upload")
-        self._jobs: dict[str, Job] = {}
+        self._jobs: dict[str, Upload] = {}
         self._folders: dict[str, Path] = {}
         self._child: Child | None = None
         self._waiting = 0
@@ -134,7 +134,7 @@ class Uploads:
                 raise BusyError("other data are being read", to_try="try it again in a moment")
             self._waiting += 1
 
-    def _run(self, folder: Path, arguments: Sequence[str], job: Job | None = None) -> Child:
+    def _run(self, folder: Path, arguments: Sequence[str], job: Upload | None = None) -> Child:
         """Run a command to its end; raises RequestError for one that took too long."""
         child = self._child = Child(folder / "work", arguments, memory=MEMORY)
         try:
@@ -165,9 +165,7 @@ class Uploads:
     def _draft(self, folder: Path, files: Sequence[Path]) -> dict[str, Any]:
         try:
             out = folder / "map.yaml"
-            child = self._run(
-                folder, ["kb", "import", "--draft", *map(str, files), "-o", str(out)]
-            )
+            child = self._run(folder, ["kb", "import", "--draft", *map(str, files), "-o", str(out)])
             if child.process.returncode:
                 message, place = _failure(child, folder)
                 return {
@@ -188,7 +186,7 @@ class Uploads:
 
     # --- reading ---------------------------------------------------------------------------------
 
-    def read(self, given: Mapping[str, Any]) -> Job:
+    def read(self, given: Mapping[str, Any]) -> Upload:
         """Begin to read what is sent; raises RequestError and BusyError."""
         if len(self.playground.bases) >= MOST_BASES:
             raise RequestError(
@@ -208,14 +206,14 @@ class Uploads:
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-        job = Job(id, given["name"])
+        job = Upload(id, given["name"])
         self._jobs[id] = job
         for old in [*self._jobs][:-JOBS]:
             del self._jobs[old]
         self._pool.submit(self._reading, job, folder, files)
         return job
 
-    def _reading(self, job: Job, folder: Path, files: Sequence[Path]) -> None:
+    def _reading(self, job: Upload, folder: Path, files: Sequence[Path]) -> None:
         try:
             self._read(job, folder, files)
         except (KoplError, OSError) as error:
@@ -228,7 +226,7 @@ class Uploads:
             if job.state != "done":
                 shutil.rmtree(folder, ignore_errors=True)
 
-    def _read(self, job: Job, folder: Path, files: Sequence[Path]) -> None:
+    def _read(self, job: Upload, folder: Path, files: Sequence[Path]) -> None:
         out = folder / "kb.kopl"
         if (folder / "map.json").exists():
             command = ["kb", "import", "--mapping", str(folder / "map.json"), "-o", str(out)]
@@ -258,7 +256,7 @@ class Uploads:
         job.report = {**base.told(), "findings": job.findings}
         job.done, job.message, job.state = 1.0, "", "done"
 
-    def _findings(self, job: Job, folder: Path, path: Path) -> bool:
+    def _findings(self, job: Upload, folder: Path, path: Path) -> bool:
         """Check a file; gives whether it has errors, which the job then tells."""
         child = self._run(folder, ["kb", "check", str(path), "--json"], job)
         found = []
@@ -278,7 +276,7 @@ class Uploads:
             return True
         return False
 
-    def job(self, id: str) -> Job:
+    def job(self, id: str) -> Upload:
         """A reading; raises RequestError for one that is not known."""
         if (found := self._jobs.get(id)) is None:
             raise RequestError(f"nothing is read under {id[:40]!r}", status=404, field="job")
@@ -298,7 +296,7 @@ class Uploads:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _fail(job: Job, message: str, place: str | None = None) -> None:
+def _fail(job: Upload, message: str, place: str | None = None) -> None:
     job.message, job.place = message, place
     job.state = "failed"
 
@@ -355,7 +353,10 @@ def _failure(child: Child, folder: Path) -> tuple[str, str | None]:
     """What a command said that failed, without the folder, and the place, where it names one."""
     said = child.err.read_text("utf-8", "replace")
     if "MemoryError" in said or child.process.returncode < 0:
-        return f"reading it takes more than {MEMORY >> 30} GB of memory, or it ended the reader", None
+        return (
+            f"reading it takes more than {MEMORY >> 30} GB of memory, or it ended the reader",
+            None,
+        )
     text = said.replace(f"{folder.resolve()}/", "").replace(f"{folder}/", "").strip()
     if "Traceback (most recent call last)" in text:
         text = "it cannot be read: " + text.splitlines()[-1]
@@ -369,7 +370,7 @@ def _failure(child: Child, folder: Path) -> tuple[str, str | None]:
 
 def drafted(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """A drafted mapping as an object, and what it says of each column in its comments."""
-    import yaml
+    import yaml  # type: ignore[import-untyped]
 
     # Texts stay texts: a column may be called 2020 or no.
     mapping: dict[str, Any] = yaml.load(text, Loader=yaml.BaseLoader)
@@ -441,6 +442,13 @@ def _job(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
 def _delete(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     playground.part(Uploads).remove(given["id"])
     return {"removed": given["id"]}
+
+
+def teller(playground: Playground, _: Base) -> dict[str, Any]:
+    """What ``/api/info`` says of sending data."""
+    full = len(playground.bases) >= MOST_BASES
+    why = f"{MOST_BASES} knowledge bases are held; take one away that was sent" if full else None
+    return {"can": {"upload": {"yes": not full, "why": why}}, "limits": {"upload": BODY}}
 
 
 ROUTES = [

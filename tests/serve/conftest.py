@@ -28,9 +28,9 @@ def client_of(playground: Playground, **visitors: Any) -> TestClient:
 
 
 @pytest.fixture(scope="session")
-def playground() -> Iterator[Playground]:
+def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
     """The bundled knowledge base without a run."""
-    made = Playground(ServeLimits())
+    made = Playground(ServeLimits(), folder=tmp_path_factory.mktemp("playground"))
     made.add(load("world"), "world", place="world")
     yield made
     made.close()
