@@ -59,6 +59,12 @@ class Qualifiers:
         at = expand(self._starts[sets], self._starts[sets + 1])
         return self._keys[at], self._values[at]
 
+    def pairs_at(self, sets: Ids) -> tuple[Ids, Ids, Ids]:
+        """The same, and before them for each pair the place of its set among the sets."""
+        low, high = self._starts[sets], self._starts[sets + 1]
+        place = np.repeat(np.arange(len(sets), dtype=np.int32), high - low)
+        return (place, *self.pairs_of(sets))
+
     def having(self, key: int) -> Ids:
         """The sets that have a value of the key."""
         at = np.flatnonzero(self._keys == key)

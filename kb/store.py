@@ -185,6 +185,24 @@ class KnowledgeBase:
         }
         return lists[kind]()
 
+    def fact_counts(self, nodes: Ids) -> Ids:
+        """For each node how many facts it has, literal and relational at either end.
+
+        A fact from a node to itself counts twice.
+        """
+        columns = self.arrays
+        found = np.zeros(len(nodes), np.int32)
+        is_entity = nodes < self.entity_count
+        for name in ("relation_starts", "relation_tail_starts", "literal_starts"):
+            starts: Ids = columns[name]
+            those = nodes if len(starts) > self.node_count else nodes[is_entity]
+            counts = starts[those + 1] - starts[those]
+            if len(those) == len(nodes):
+                found += counts
+            else:
+                found[is_entity] += counts
+        return found
+
     # --- looking things up -------------------------------------------------------------------
 
     def node(self, id: str) -> int:
@@ -458,6 +476,19 @@ class KnowledgeBase:
             if not wanted.isdisjoint(self._hierarchy.ancestors(direct))
         ]
         return found[contains(as_ids(below), concepts)]
+
+    def concept_counts(self, nodes: Ids) -> dict[int, int]:
+        """The concepts that some of the nodes are instances of, directly or through a hierarchy.
+
+        Each with the number of memberships that lead to it; an entity may have several.
+        """
+        entities, starts = nodes[: _below(nodes, self.entity_count)], self.arrays["instance_starts"]
+        direct = self.arrays["instance"][expand(starts[entities], starts[entities + 1])]
+        found: dict[int, int] = {}
+        for concept, count in zip(*np.unique(direct, return_counts=True), strict=True):
+            for above in self._hierarchy.ancestors(int(concept)):
+                found[above] = found.get(above, 0) + int(count)
+        return found
 
     def members(self, memberships: Ids) -> Ids:
         """The entity of each membership."""

@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from kopl.executor import Executor
 
 Path: TypeAlias = tuple[int, ...]
-SlotKind = Literal["function", "argument", "input"]
+# "wrap" is the place right above a call.
+SlotKind = Literal["function", "argument", "input", "wrap"]
 
 HOLE_TEXT = "?"
 # A text may say one of these as well as another: all are names, or all are constants.
@@ -67,7 +68,7 @@ class Slot:
     index: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """The object that `read_slot` reads."""
+        """The object that services give."""
         return {"path": [*self.path], "slot": self.kind, "index": self.index}
 
 

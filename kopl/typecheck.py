@@ -69,10 +69,15 @@ def mismatch(function: Function, place: int, given: Function) -> str | None:
     )
 
 
+def read_argument(function: Function, place: int, text: str) -> Argument:
+    """What a text means as a function's argument of that place, from 0; raises ValueReadError."""
+    return _readers(function)[place](text)
+
+
 def misread(function: Function, place: int, text: str) -> str | None:
     """Why a text cannot be a function's argument of that place, from 0; None where it can."""
     try:
-        _readers(function)[place](text)
+        read_argument(function, place, text)
     except ValueReadError as error:
         return f"{function.name}: {error}"
     return None
