@@ -3,7 +3,7 @@
 // while the screen is the chosen one. Its element stays when another screen is chosen.
 
 import * as api from "./api.js";
-import { button, counted, h, isTyping, problemNote, put, said, say, unique } from "./dom.js";
+import { button, counted, h, isTyping, labelled, problemNote, put, said, say, unique } from "./dom.js";
 import { go, link, now, prefer, preference, watch } from "./state.js";
 import { screen as ask } from "./ask.js";
 import { screen as program } from "./program.js";
@@ -47,11 +47,13 @@ async function start() {
   const opened = new URLSearchParams(location.hash.slice(1)).get("token");
   try {
     if (opened) {
-      await api.signIn(opened);
+      // Taken out of the address first, so that it stays in no history.
       history.replaceState(null, "", `${location.pathname}#/ask`);
+      await api.signIn(opened);
     }
     info = await api.info(now().kb);
   } catch (problem) {
+    if (problem.status === 401) return put(content, tokenForm());
     put(content, h("h1", {}, "KoPL playground"), problemNote(problem), problem.status === 404 && now().kb ? button("Use the first knowledge base", leave) : button("Try again", () => location.reload()));
     return;
   }
@@ -59,6 +61,30 @@ async function start() {
   watch(moved);
   addEventListener("keydown", keyed);
   show();
+}
+
+/** For a server that others can reach: it printed a link with a token, which is asked for here. */
+function tokenForm() {
+  const field = h("input", { type: "text", class: "code", autocomplete: "off", spellcheck: "false" });
+  const wrong = h("div", {});
+  const enter = async (event) => {
+    event.preventDefault();
+    try {
+      await api.signIn(field.value.trim().replace(/^.*#token=/, ""));
+      location.reload();
+    } catch (problem) {
+      put(wrong, problemNote(problem));
+    }
+  };
+  return h(
+    "form",
+    { class: "card stack", on: { submit: enter } },
+    h("h1", {}, "KoPL playground"),
+    h("p", { class: "lead" }, "This server lets in only those who have its token. It stands in the link that the server printed when it was started."),
+    labelled("Token, or the whole link", field),
+    wrong,
+    h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Enter")),
+  );
 }
 
 function leave() {

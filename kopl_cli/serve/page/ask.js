@@ -142,7 +142,7 @@ class Ask {
       h("div", { class: "row" }, confidence(reading), program ? h("a", { class: "button push", href: link({ tab: "program", program }) }, "Look inside and mend") : null),
       !reading.refused && !reading.sure ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
       reading.unsaid?.length ? this.unsaid(reading) : null,
-      reading.answer && !reading.answer.count && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
+      reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
       (reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
       reading.program && !reading.refused ? this.explanation(program, reading) : program && !reading.refused ? h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))) : null,
     );
@@ -187,14 +187,14 @@ class Ask {
   }
 
   explanation(program, reading) {
-    const picture = chart({ label: "How the answer was found" });
+    const picture = chart({ label: "How the question was read" });
     const facts = h("div", { class: "stack tight" });
     const whole = h("div", { class: "stack explained" }, h("p", { class: "muted small" }, "\u2026"));
     this.explaining(program).then(
       (ran) => {
         put(
           whole,
-          h("h2", { class: "small" }, "How the answer was found"),
+          h("h2", { class: "small" }, "How the question was read"),
           picture.element,
           h("p", { class: "small program-line" }, h("code", {}, cut(visible(program), 600))),
           facts,

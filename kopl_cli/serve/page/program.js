@@ -356,7 +356,6 @@ class Desk {
       { class: "stack tight call-result" },
       h("p", { class: "hint" }, call.doc),
       step.message ? h("p", { class: step.state === "error" ? "wrong" : "hint" }, visible(step.message)) : null,
-      step.state === "empty" && step.became_empty && this.why && same(this.why.path, call.path) ? this.whyNote(call) : null,
       step.values.length
         ? [
             h("p", { class: "row small" }, h("strong", {}, step.count > step.values.length ? `The first ${step.values.length} of ${count(step.count)}` : counted(step.count, "value")), h("span", { class: "muted" }, time(step.ms)), h("span", { class: "muted push" }, "choose one to see why it is here")),
@@ -389,11 +388,6 @@ class Desk {
     }
   }
 
-  whyNote(call) {
-    const { message } = this.why;
-    return note("warn", "Here nothing is left", message ? h("p", {}, saidWhole(message)) : null, mends(call, this.view.draft, this.app, (operations) => this.change(operations, { path: call.path, name: "head" })));
-  }
-
   drawResult() {
     const { answer, view } = this;
     this.result.hidden = false;
@@ -401,7 +395,7 @@ class Desk {
       put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, view.holes.length === 1 ? "One thing is still missing: " : `${view.holes.length} things are still missing: `, view.holes.slice(0, 4).map((hole, index) => [index ? ", " : null, button(this.holeName(hole), () => this.toHole(hole), { kind: "link" })]), view.holes.length > 4 ? ", \u2026" : "."));
       this.timing.textContent = "";
     } else if (answer) {
-      put(this.result, h("h2", {}, "Answer"), answerText(answer), (answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), !answer.count && this.why ? this.whyAnswer() : null);
+      put(this.result, h("h2", {}, "Answer"), answerText(answer), (answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
       this.timing.textContent = answer.ms === undefined ? "" : `ran in ${time(answer.ms)}`;
     } else if (!this.problem && !this.view.problems.length) {
       const failed = this.failed || this.steps.find((step) => step?.state === "error");
@@ -413,10 +407,21 @@ class Desk {
     put(this.after, offered("program", { app: this.app, kb: this.app.kb, question: now().question || null, program: view.complete ? view.text : null, view, answer, before: this.started }));
   }
 
+  /** Why there is no answer, with mends; made once for each program. */
   whyAnswer() {
     const call = this.callAt(this.why.path);
     if (!call) return null;
-    return h("p", {}, "Nothing was left at ", button(`#${call.number} ${call.function || ""}`, () => this.select(call.path), { kind: "link" }), ".");
+    const { text } = this.view;
+    if (this.reason?.text !== text) {
+      const element = note(
+        "warn",
+        "Why nothing was found",
+        h("p", {}, "Nothing was left at ", button(`#${call.number} ${call.function || ""}`, () => this.select(call.path), { kind: "link" }), this.why.message ? [": ", saidWhole(this.why.message)] : "."),
+        mends(call, this.view.draft, this.app, (operations) => this.change(operations, { path: call.path, name: "head" })),
+      );
+      this.reason = { text, element };
+    }
+    return this.reason.element;
   }
 
   holeName(hole) {
