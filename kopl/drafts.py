@@ -434,6 +434,8 @@ class DraftStep:
     ms: float = 0.0
     became_empty: bool = False
     message: str | None = None
+    # Of an error: that of the `ProgramError`.
+    kind: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The object that services give."""
@@ -463,14 +465,16 @@ def steps(
     for problem in reversed(draft.problems()):
         wrong[problem.path] = problem.message  # the first of a call
     found: list[DraftStep] = []
+    is_over = False
     begin = time.perf_counter()
     links, calls = linked(draft), draft.calls()
     for number, path in enumerate(draft.paths()):
         if path in wrong:
-            found.append(DraftStep(number, path, "error", message=wrong[path]))
+            kind = TypingError.kind
+            found.append(DraftStep(number, path, "error", message=wrong[path], kind=kind))
             continue
         call, inputs = calls[number], links[number][1]
-        if call is None or any(found[at].state in ("waiting", "error") for at in inputs):
+        if is_over or call is None or any(found[at].state in ("waiting", "error") for at in inputs):
             found.append(DraftStep(number, path, "waiting"))
             continue
         before = time.perf_counter()
@@ -479,7 +483,9 @@ def steps(
             outcome = executor.outcome(call, shared)
             executor.enforce(outcome, begin, number)
         except ProgramError as error:
-            found.append(DraftStep(number, path, "error", message=error.message))
+            is_over = isinstance(error, LimitError)  # what it may use is used up
+            step = DraftStep(number, path, "error", message=error.message, kind=error.kind)
+            found.append(step)
             continue
         ms = 0.0 if known else (time.perf_counter() - before) * 1000
         count = len(outcome)

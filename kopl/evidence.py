@@ -405,8 +405,13 @@ if missing := [name for name in f.FUNCTIONS if name not in RULES]:
 # --- going down from the answer -----------------------------------------------------------------
 
 
-def evidence_of(kb: KnowledgeBase, steps: Sequence[Step], outcomes: Sequence[Outcome]) -> Evidence:
-    """The facts that the answer of a program rests on, given what its calls gave."""
+def evidence_of(
+    kb: KnowledgeBase, steps: Sequence[Step], outcomes: Sequence[Outcome], only: Ids | None = None
+) -> Evidence:
+    """The facts that the answer of a program rests on, given what its calls gave.
+
+    ``only``: what these nodes or values of the answer rest on, by number.
+    """
     steps, outcomes = [*steps], [*outcomes]
     last = outcomes[-1]
     size = len(steps)
@@ -416,7 +421,7 @@ def evidence_of(kb: KnowledgeBase, steps: Sequence[Step], outcomes: Sequence[Out
         steps.append(Step(asked, f.QUERY_NAME, (size - 1,), ()))
         outcomes.append(last)
     free = _free(steps, outcomes)
-    rows = _rows(kb, steps, outcomes, free)
+    rows = _rows(kb, steps, outcomes, free, only)
     reached = [_facts(part) for part in rows]
     is_minimal = True
     if _may_hold_more(kb, steps, outcomes, free, reached):
@@ -453,9 +458,10 @@ def _free(steps: Sequence[Step], outcomes: Sequence[Outcome]) -> list[Ids]:
 
 
 def _rows(
-    kb: KnowledgeBase, steps: Sequence[Step], outcomes: Sequence[Outcome], free: Sequence[Ids]
-) -> list[Rows]:
-    """For each call the rows of what the answer takes of it."""
+    kb: KnowledgeBase, steps: Sequence[Step], outcomes: Sequence[Outcome], free: Sequence[Ids],
+    only: Ids | None,
+) -> list[Rows]:  # fmt: skip
+    """For each call the rows of what the answer, or ``only`` a part of it, takes of it."""
     wanted: list[Ids] = [EMPTY] * len(steps)
     by_fact = [False] * len(steps)
     last = outcomes[-1]
@@ -463,6 +469,8 @@ def _rows(
         wanted[-1] = last.ids
     elif isinstance(last, Values):
         wanted[-1] = last.numbers
+    if only is not None:
+        wanted[-1] = intersect(only, wanted[-1])
     result: list[Rows] = []
     for number in range(len(steps) - 1, -1, -1):
         step = steps[number]

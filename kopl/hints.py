@@ -1,13 +1,22 @@
-"""Near names for what a program names and the knowledge base does not have."""
+"""What there is instead, where a program names what is not there or finds nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from kb import KnowledgeBase
+from kb.lookup import Facet, above, facets
 from kb.store import NameKind, suggest
 from kb.values import ValueReadError, read_quantity
-from kopl.functions import meant
-from kopl.program import Call, post_order
+from kopl.denotation import Located, Outcome
+from kopl.functions import AND, meant
+from kopl.program import Call, linked, post_order
 from kopl.types import Kind
+from kopl_base.errors import near_names
+
+# How many things that exist are named where a call finds nothing, and nodes looked at for them.
+NAMED, LOOKED_AT = 8, 200
 
 _KINDS: dict[Kind, tuple[str, tuple[NameKind, ...]]] = {
     Kind.NAME: ("entity or concept", ("entity", "concept")),
@@ -69,3 +78,76 @@ def _sentence(kb: KnowledgeBase, what: str, text: str, kinds: tuple[NameKind, ..
     near = suggest(kb, text, kinds)
     asked = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     return f"the knowledge base has no {what} {text!r}{asked}"
+
+
+# --- why nothing is found -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Emptied:
+    """The first call of a program that finds nothing: its number in post-order, and itself.
+
+    ``text`` names its inputs by their numbers. ``there`` is what there is instead: near names of
+    one that is not there, else what its input has.
+    """
+
+    number: int
+    call: Call
+    text: str
+    there: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        """What is so, in a sentence without the call."""
+        if not self.call.inputs:
+            near = f"; near: {', '.join(map(repr, self.there))}" if self.there else ""
+            return f"nothing is called {self.call.arguments[0]!r}{near}"
+        if self.call.function is AND:
+            return "the two sets have nothing in common"
+        return f"what its input has: {'; '.join(self.there)}" if self.there else "it gives nothing"
+
+
+def why_empty(
+    kb: KnowledgeBase, program: Call, outcome: Callable[[Call], Outcome]
+) -> Emptied | None:
+    """Which call of a program is the first that finds nothing, and what there is instead.
+
+    ``outcome`` gives what a call gave. None where every call finds something.
+    """
+    for number, (call, inputs) in enumerate(linked(program)):
+        if not len(outcome(call)):
+            parts = [f"#{at}" for at in inputs] + [repr(text) for text in call.arguments]
+            text = f"{call.function.name}({', '.join(parts)})"
+            return Emptied(number, call, text, tuple(_instead(kb, call, outcome)))
+    return None
+
+
+def _instead(kb: KnowledgeBase, call: Call, outcome: Callable[[Call], Outcome]) -> list[str]:
+    if not call.inputs:
+        return suggest(kb, call.arguments[0], ("entity", "concept")) if call.arguments else []
+    had = outcome(call.inputs[0])
+    if call.function is AND or not isinstance(had, Located):
+        return []
+    there = facets(kb, had.ids)
+    names = [name for name, _ in call.function.arguments]
+    wanted = dict(zip(names, call.arguments, strict=True))
+    if "relation" in wanted:
+        near = likeliest(wanted["relation"], [one for one in there if one.kind == "relation"])
+        return [f"{one.name} ({one.direction})" for one in near]
+    if "concept" in wanted:
+        nodes = had.ids[:LOOKED_AT].tolist()
+        return sorted({concept for node in nodes for concept in above(kb, node)})[:NAMED]
+    if "qkey" in wanted and had.table is not None:
+        texts = kb.relations if had.table is kb.relational else kb.keys
+        of = {texts[number] for number in had.table.predicate[had.facts].tolist()}
+        on = [one for one in there if one.kind == "qualifier" and one.of in of]
+        return [f"{one.name} of {one.of}" for one in likeliest(wanted["qkey"], on)]
+    near = likeliest(wanted.get("key", ""), [one for one in there if one.kind == "key"])
+    return [f"{one.name} ({', '.join(one.forms[:2])}: {one.example})" for one in near]
+
+
+def likeliest(wanted: str, found: list[Facet]) -> list[Facet]:
+    """The likeliest of what things have: those called nearly so, then those of most things."""
+    near = near_names(wanted, sorted({one.name for one in found}), NAMED, cutoff=60)
+    first = [one for name in near for one in found if one.name == name]
+    return list(dict.fromkeys([*first, *found]))[:NAMED]

@@ -107,10 +107,11 @@ class SparqlExecutor:
             asked = denoting(query, self.encoding)
         return strings_of(self.rows(asked), dialect)
 
-    def rows(self, query: Query | str) -> Answer:
+    def rows(self, query: Query | str, *, most: int | None = None, any_text: bool = True) -> Answer:
         """The engine's own answer, in SPARQL's JSON results format; any SPARQL text may be asked.
 
-        IRIs of the encoding come as the engine has them.
+        IRIs of the encoding come as the engine has them. ``most`` rows are asked for where the
+        query is of the subset that is read.
         """
         dialect = self.engine.dialect
         tree: Query
@@ -126,6 +127,8 @@ class SparqlExecutor:
                 return self.engine.query(text, timeout=self.timeout or LONGEST)
             except NotUnderstoodError as error:
                 raise NotUnderstoodError(_of_own_text(str(error), str(query), text)) from None
+        if isinstance(tree, Select) and most is not None:
+            tree = replace(tree, limit=most if tree.limit is None else min(tree.limit, most))
         with deep_recursion():
             return self._answer(tree)
 

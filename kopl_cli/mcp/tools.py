@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
@@ -19,10 +19,11 @@ from kb import KnowledgeBase
 from kb.arrays import Ids
 from kb.lookup import NODE_KINDS, SCHEMA_KINDS, Facet, Match, NameLists, above, facets, fact_count
 from kb.store import NameKind, suggest
-from kopl.denotation import Located
+from kopl.denotation import Located, Outcome
 from kopl.errors import LimitError
 from kopl.executor import Executor, Limits, Result, TraceStep
-from kopl.hints import hints_for
+from kopl.functions import AND
+from kopl.hints import hints_for, why_empty
 from kopl.program import Call, linked
 from kopl.text import read
 from kopl.typecheck import check
@@ -288,48 +289,18 @@ class Tools:
 
     def _instead(self, result: Result) -> str | None:
         """What there is where the first call without a value looked for something."""
-        trace = result.trace or []
-        step = next((step for step in trace if not step.count), None)
-        if step is None:
-            return None
-        call = [call for call, _ in linked(result.program)][step.number]
-        shown = f"call {step.number}, {step.text}, is the first that finds nothing"
-        if not call.inputs:
-            return f"{shown}; search(text={short(call.arguments[0])!r}) gives near names"
-        if call.function.name == "And":
-            return f"{shown}: the two sets have nothing in common"
-        had = self.executor.outcome(call.inputs[0], {})
-        if not isinstance(had, Located):
-            return shown
-        there = facets(self.kb, had.ids)
-        wanted: dict[str, str] = dict(
-            zip([name for name, _ in call.function.arguments], call.arguments, strict=True)
+        outcomes: dict[Call, Outcome] = {}
+        found = why_empty(
+            self.kb, result.program, lambda call: self.executor.outcome(call, outcomes)
         )
-        if "relation" in wanted:
-            near = self._rank(wanted["relation"], [f for f in there if f.kind == "relation"])
-            told = [f"{f.name} ({f.direction})" for f in near]
-        elif "concept" in wanted:
-            told = sorted({c for n in had.ids[:200].tolist() for c in above(self.kb, n)})[:NAMED]
-        elif "qkey" in wanted and had.table is not None:
-            table, texts = had.table, self.kb.keys
-            if table is self.kb.relational:
-                texts = self.kb.relations
-            of = {texts[number] for number in table.predicate[had.facts].tolist()}
-            on = [f for f in there if f.kind == "qualifier" and f.of in of]
-            told = [f"{f.name} of {f.of}" for f in self._rank(wanted["qkey"], on)]
-        else:
-            near = self._rank(wanted.get("key", ""), [f for f in there if f.kind == "key"])
-            told = [f"{f.name} ({', '.join(f.forms[:2])}: {f.example})" for f in near]
-        if not told:
-            return shown
-        return short(f"{shown}; what its input has: {'; '.join(told)}", 600)
-
-    @staticmethod
-    def _rank(wanted: str, found: list[Facet]) -> list[Facet]:
-        """The likeliest of them: those called nearly so, then those of most things."""
-        near = near_names(wanted, sorted({f.name for f in found}), NAMED, cutoff=60)
-        first = [facet for name in near for facet in found if facet.name == name]
-        return list(dict.fromkeys([*first, *found]))[:NAMED]
+        if found is None:
+            return None
+        shown = f"call {found.number}, {found.text}, is the first that finds nothing"
+        if not found.call.inputs:
+            return f"{shown}; search(text={short(found.call.arguments[0])!r}) gives near names"
+        if found.there:
+            return short(f"{shown}; {found.message}", 600)
+        return f"{shown}: {found.message}" if found.call.function is AND else shown
 
     # --- questions and queries --------------------------------------------------------------------
 
@@ -377,7 +348,7 @@ class Tools:
         limit: Limit = None,
     ) -> r.SparqlAnswer:
         """Runs a SPARQL query on the knowledge base; it only reads, and is stopped after a time."""
-        answer = self._queries.rows(self._bounded(query))
+        answer = self._queries.rows(query, most=self.limits.rows + 1)
         if "boolean" in answer:
             truth = bool(answer["boolean"])
             return r.SparqlAnswer(count=1, columns=[], rows=[], truth=truth)
@@ -394,23 +365,6 @@ class Tools:
             answered.count = self.limits.rows
             answered.more = "there are more rows than are fetched; use LIMIT and OFFSET"
         return answered
-
-    def _bounded(self, query: str) -> Any:
-        """The query with a limit of rows, where it can be read here; engines read the rest."""
-        from kopl.sparql.ast import Select
-        from kopl.sparql.errors import QueryReadError, QueryTooDeepError
-        from kopl.sparql.reader import read as read_query
-
-        try:
-            tree = read_query(query, base=self._queries.engine.dialect.base)
-        except QueryTooDeepError:
-            raise
-        except QueryReadError:
-            return query
-        most = self.limits.rows
-        if isinstance(tree, Select) and (tree.limit is None or tree.limit > most):
-            return replace(tree, limit=most + 1)
-        return tree
 
     @property
     def _queries(self) -> SparqlExecutor:

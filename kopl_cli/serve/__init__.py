@@ -67,6 +67,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ids that one call of a program may give (default: 5000000)",
     )  # fmt: skip
     parser.add_argument(
+        "--properties", metavar="FILE",
+        help="JSON with the property of Wikidata of each relation and key, for queries in its form",
+    )  # fmt: skip
+    parser.add_argument(
         "--reasoner", metavar="R",
         help="a reasoner for incomplete graphs, as of 'kopl cqa ask': shows programs as logical"
         " queries with predicted answers",
@@ -118,7 +122,12 @@ def _playground(arguments: argparse.Namespace) -> Playground:
     if place != "world" and Path(place).exists():  # what is trained on it finds it from anywhere
         place = str(Path(place).resolve())
     name = arguments.kb if arguments.kb == "world" else Path(arguments.kb).name.partition(".")[0]
-    playground.add(open_kb(arguments), name, place=place)
+    base = playground.add(open_kb(arguments), name, place=place)
+    if arguments.properties is not None:
+        from kopl.sparql.properties import read_properties
+
+        read_properties(arguments.properties)  # what is wrong is told now
+        base.properties = Path(arguments.properties)
     playground.part(Uploads)
     playground.part(Learning).begun()
     if playground.run is not found and playground.run is not None:

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from kopl.drafts import Draft
 from kopl_base.errors import KoplError
 from kopl_base.packages import needs
 from kopl_cli.serve.bases import Base, Playground, ServedRun
 from kopl_cli.serve.programs import answer as answered
-from kopl_cli.serve.programs import view
 from kopl_cli.serve.routes import (
     MAYBE,
     OBJECT,
@@ -129,7 +129,7 @@ def _shown(found: Answer, asked: _Asked) -> dict[str, Any]:
     base, program, said = asked.base, found.program, found.read_as or asked.question
     result, refused = found.result, found.refused
     return {
-        "program": None if program is None else view(program),
+        "program": None if program is None else Draft.of(program).view(),
         "text": found.prediction.text,
         "answer": None
         if result is None

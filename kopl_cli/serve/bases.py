@@ -17,20 +17,23 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from kb import KnowledgeBase
 from kb.lookup import NameLists
+from kopl.drafts import Draft, read_draft
 from kopl.errors import LimitError
 from kopl.executor import Executor, Limits
 from kopl.program import Call
-from kopl.text import read
 from kopl_base.errors import KoplError
 from kopl_cli.serve.routes import LONGEST, RequestError
 
 if TYPE_CHECKING:
     from kopl.sparql.evaluate import SparqlExecutor
+    from kopl.sparql.wikidata import Wikidata
 
 Part = TypeVar("Part")
 
 # Knowledge bases that are held at once, uploaded ones among them.
 MOST_BASES = 8
+# Facts up to which rdflib loads a knowledge base in seconds.
+SMALL = 5_000
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Base:
         bounds = Limits(seconds=limits.seconds, ids=limits.ids, depth=limits.calls)
         self.executor = Executor(kb, limits=bounds)
         self.names = NameLists(kb)
+        # The file of the properties of Wikidata that its relations and keys are.
+        self.properties: Path | None = None
         self._lock = threading.Lock()
         self._sparql: dict[str, SparqlExecutor] = {}
 
@@ -92,20 +97,51 @@ class Base:
             found.append({"id": kb.id_of(node), "name": name, "count": count, "parents": parents})
         return sorted(found, key=lambda one: (-one["count"], one["name"]))
 
-    def read(self, program: Any) -> Call:
-        """A program without holes in any spelling; raises ProgramError."""
+    def draft(self, program: Any) -> Draft:
+        """A program in any spelling, which may have holes; raises KoplError."""
         if isinstance(program, str) and len(program) > LONGEST:
             raise LimitError(f"a program may have {LONGEST:,} characters")
-        call = read(program, max_depth=self.limits.calls)
-        if call.size > self.limits.calls:
-            raise LimitError(f"the program has {call.size} calls; the limit is {self.limits.calls}")
-        return call
+        draft = read_draft(program)
+        if draft.size > self.limits.calls:
+            raise LimitError(
+                f"the program has {draft.size} calls; the limit is {self.limits.calls}"
+            )
+        return draft
+
+    def read(self, program: Any) -> Call:
+        """A program without holes in any spelling; raises ProgramError."""
+        return self.draft(program).call()
+
+    @property
+    def wikidata(self) -> Wikidata:
+        """How queries are written for Wikidata; raises RequestError where nothing tells that."""
+        from kopl.sparql.properties import read_properties
+        from kopl.sparql.wikidata import Wikidata
+
+        if self.properties is None:
+            raise RequestError(
+                "nothing says which properties of Wikidata its relations and keys are",
+                status=422, field="style", to_try="start the server with --properties FILE, which"
+                " 'kopl sparql properties' writes",
+            )  # fmt: skip
+        return Wikidata(properties=read_properties(self.properties))
+
+    @property
+    def engines(self) -> tuple[str, ...]:
+        """What can run programs on it, whether or not its packages are there."""
+        facts = len(self.kb.relational) + len(self.kb.literals)
+        return ("kopl", "oxigraph", "rdflib") if facts <= SMALL else ("kopl", "oxigraph")
 
     def queries(self, name: str) -> SparqlExecutor:
         """What runs SPARQL on an embedded engine; made when the first query comes, and once.
 
-        Raises MissingPackageError.
+        Raises MissingPackageError, and RequestError for an engine that would take minutes.
         """
+        if name not in self.engines:
+            raise RequestError(
+                f"{name} is for small knowledge bases", status=422, field="engine",
+                to_try="the engine oxigraph",
+            )  # fmt: skip
         with self._lock:
             if name not in self._sparql:
                 from kopl.sparql.engine import require

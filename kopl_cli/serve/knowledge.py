@@ -44,7 +44,7 @@ def _info(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
         "kb": base.id,
         "run": None if run is None else run.told(),
         "reasoner": None if playground.reasoner is None else {"name": playground.reasoner},
-        "engines": ["kopl", *(name for name in EMBEDDED if _has(EMBEDDED[name]))],
+        "engines": [name for name in base.engines if _has(EMBEDDED.get(name, ()))],
         "limits": {
             "seconds": limits.seconds, "rows": limits.rows, "body": BODY,
             "waiting": limits.waiting,

@@ -1,0 +1,161 @@
+"""Programs on the page: values call by call, facts behind them, queries, files."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+CAPITAL = 'QueryName(Relate(Find("Norway"), "capital", "forward"))'
+
+
+def run(client: TestClient, program: Any, **more: Any) -> dict[str, Any]:
+    """What a program gives."""
+    reply = client.post("/api/run", json={"program": program, **more})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def test_every_call_shows_its_values(client: TestClient) -> None:
+    found = run(client, CAPITAL, evidence=True)
+    assert found["answer"]["answers"] == ["Oslo"] and found["answer"]["state"] == "unique"
+    assert [step["state"] for step in found["steps"]] == ["ok"] * 3
+    assert found["steps"][0]["values"] == [{"text": "Norway", "id": "country-NO", "kind": "entity"}]
+    [fact] = found["evidence"]["facts"]
+    assert fact["text"].startswith("Norway | capital | Oslo") and fact["call"] == 1
+    assert found["evidence"]["minimal"] and found["error"] is None
+
+
+def test_a_program_with_holes_runs_as_far_as_it_is_whole(client: TestClient) -> None:
+    found = run(client, 'QueryName(Relate(Find("Norway"), ?, "forward"))')
+    assert [step["state"] for step in found["steps"]] == ["ok", "waiting", "waiting"]
+    assert found["answer"] is None and not found["view"]["complete"]
+    draft = found["view"]["draft"]
+    draft["inputs"][0]["arguments"][0] = "capital"
+    assert run(client, draft)["answer"]["answers"] == ["Oslo"]
+
+
+def test_steps_that_cannot_change_are_left_out(client: TestClient) -> None:
+    program = 'Count(Or(Find("Oslo"), Relate(Find("Norway"), "capital", "forward")))'
+    found = run(client, program, **{"from": [0, 1]})
+    assert [step["path"] for step in found["steps"]] == [[0, 1, 0], [0, 1], [0], []]
+
+
+def test_why_nothing_was_found(client: TestClient) -> None:
+    why = run(client, 'QueryName(Relate(Find("Norwayy"), "capital", "forward"))')["why_empty"]
+    assert (why["number"], why["path"], why["near"][0]) == (0, [0, 0], "Norway")
+    why = run(client, 'Count(Relate(Find("Norway"), "capital", "backward"))')["why_empty"]
+    assert why["number"] == 1 and why["near"][0] == "capital (forward)"
+
+
+def test_what_does_not_type_is_told_at_its_call(client: TestClient) -> None:
+    found = run(client, 'Count(FilterNum(Find("Norway"), "area", "much", ">"))')
+    assert found["error"]["kind"] == "type" and found["error"]["call"] == 1
+    assert found["answer"] is None
+    reply = client.post("/api/run", json={"program": "Count(Nothing("})
+    assert reply.status_code == 422 and reply.json()["error"]["kind"] == "parse"
+
+
+def test_another_engine_gives_the_answer(client: TestClient) -> None:
+    pytest.importorskip("pyoxigraph")
+    assert run(client, CAPITAL, engine="oxigraph")["answer"]["answers"] == ["Oslo"]
+
+
+def facts(client: TestClient, program: str, path: list[int], **value: str) -> dict[str, Any]:
+    """What ``/api/facts`` answers."""
+    reply = client.post("/api/facts", json={"program": program, "path": path, **value})
+    assert reply.status_code == 200, reply.text
+    found: dict[str, Any] = reply.json()
+    return found
+
+
+def test_the_facts_behind_a_value(client: TestClient) -> None:
+    program = 'Count(Relate(Find("Norway"), "shares border with", "forward"))'
+    found = facts(client, program, [0], text="Sweden")
+    [fact] = found["facts"]
+    assert (fact["subject"], fact["relation"], fact["value"]) in [
+        ("Norway", "shares border with", "Sweden")
+    ]
+    assert fact["call"] == 1 and found["count"] == 1
+    program = 'QueryAttr(Find("Norway"), "area")'
+    [area] = run(client, program)["answer"]["answers"]
+    found = facts(client, program, [], text=area)
+    assert [fact["key"] for fact in found["facts"]] == ["area"]
+
+
+def test_facts_have_the_numbers_of_the_whole_program(client: TestClient) -> None:
+    part = 'Relate(Find("Norway"), "capital", "forward")'
+    found = facts(client, f'Count(Or(Find("Rome"), {part}))', [0, 1], text="Oslo")
+    assert [fact["call"] for fact in found["facts"]] == [2]
+
+
+def test_a_value_that_the_call_does_not_give(client: TestClient) -> None:
+    given = {"program": CAPITAL, "path": [0], "text": "Rome"}
+    assert client.post("/api/facts", json=given).status_code == 404
+    del given["text"]
+    assert client.post("/api/facts", json=given).json()["error"]["field"] == "text"
+
+
+def translate(client: TestClient, **given: Any) -> Any:
+    """What ``/api/translate`` answers."""
+    return client.post("/api/translate", json=given)
+
+
+@pytest.mark.parametrize("style", ["exact", "data"])
+def test_programs_become_queries_and_come_back(client: TestClient, style: str) -> None:
+    query = translate(client, program=CAPITAL, to="sparql", style=style).json()["text"]
+    assert translate(client, query=query, to="kopl").json()["text"] == CAPITAL
+
+
+def test_the_reason_why_there_is_no_translation(client: TestClient) -> None:
+    reply = translate(client, query="SELECT ?x WHERE { ?x ?y ?z OPTIONAL { ?x ?q ?r } }", to="kopl")
+    assert reply.status_code == 422 and reply.json()["error"]["message"]
+    reply = translate(client, program=CAPITAL, to="sparql", style="wikidata")
+    assert reply.status_code == 422 and "--properties" in reply.json()["error"]["to_try"]
+    assert translate(client, program=CAPITAL, query="x", to="kopl").status_code == 400
+
+
+def test_queries_only_read(client: TestClient) -> None:
+    pytest.importorskip("pyoxigraph")
+    query = translate(client, program=CAPITAL, to="sparql").json()["text"]
+    found = client.post("/api/sparql", json={"query": query}).json()
+    assert found["answer"]["answers"] == ["Oslo"] and found["rows"]
+    for wrong in (
+        "INSERT DATA { <a> <b> <c> }",
+        "DROP ALL",
+        "SELECT * WHERE { SERVICE <http://127.0.0.1:1/> { ?a ?b ?c } }",
+        "SELECT ?a FROM <file:///etc/passwd> WHERE { ?a ?b ?c } LIMIT 1",
+        "LOAD <file:///etc/passwd>",
+    ):
+        reply = client.post("/api/sparql", json={"query": wrong})
+        # Of a graph that is not there nothing is found; it is not fetched.
+        assert reply.status_code == 422 or not reply.json()["rows"], wrong
+        assert client.post(
+            "/api/sparql", json={"query": wrong, "engine": "rdflib"}
+        ).status_code in (
+            422,
+            501,
+        )
+
+
+@pytest.mark.parametrize("form", ["json", "nested", "kqapro", "sparql", "svg", "mermaid", "csv"])
+def test_a_program_as_a_file(client: TestClient, form: str) -> None:
+    given = {"program": CAPITAL, "form": form, "question": "What is the capital of Norway?"}
+    found = client.post("/api/export", json=given).json()
+    assert found["name"].startswith("program.") and found["text"]
+    if form == "kqapro":
+        [item] = json.loads(found["text"])
+        assert item["answer"] == "Oslo" and item["program"][-1]["function"] == "What"
+    if form == "csv":
+        assert found["text"].split() == ["answer", "Oslo"]
+
+
+def test_a_program_over_its_limits(client: TestClient) -> None:
+    deep = 'Find("Norway")'
+    for _ in range(310):
+        deep = f'Relate({deep}, "shares border with", "forward")'
+    reply = client.post("/api/run", json={"program": deep})
+    assert reply.status_code == 422 and reply.json()["error"]["kind"] == "limit"
