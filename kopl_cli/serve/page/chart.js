@@ -6,6 +6,7 @@ import { count, cut, h, put, s, visible } from "./dom.js";
 const PAD = 14;
 const LINE = 19;
 const WIDEST = 230; // pixels of a line of text
+const NARROW = 140; // the same where the chart has no room
 const BETWEEN = 28; // boxes beside one another
 const LABEL = 26; // height of what stands on an edge
 const DROP = 12; // from a box to its label
@@ -75,15 +76,15 @@ function fitting(text, most, bold = false, size = 14) {
 }
 
 /** The words of a call in lines that are not too wide. */
-function lines(words) {
+function lines(words, widest) {
   const found = [];
   let line = [];
   let used = 0;
   for (const word of words) {
     const hole = word.text === null;
-    const text = hole ? `? ${word.name}` : fitting(word.text, WIDEST);
+    const text = hole ? `? ${word.name}` : fitting(word.text, widest);
     const wide = width(text) + (hole ? 14 : 0);
-    if (line.length && used + wide + 6 > WIDEST) {
+    if (line.length && used + wide + 6 > widest) {
       found.push({ words: line, width: used });
       line = [];
       used = 0;
@@ -95,14 +96,14 @@ function lines(words) {
   return found;
 }
 
-function box(call, step, functions) {
+function box(call, step, functions, widest) {
   const name = call.function || "choose a step";
-  const rows = call.function ? lines(phrase(call, functions)) : [];
+  const rows = call.function ? lines(phrase(call, functions), widest) : [];
   const given = gave(call, step);
   let label = null;
   if (given) {
     const said = step.state === "empty" ? "nothing" : given.values.join(", ") + (given.more && given.values.length ? ", \u2026" : "");
-    const text = fitting(said, WIDEST, false, 13);
+    const text = fitting(said, widest, false, 13);
     const number = given.count === null ? 4 : width(given.count, true, 13) + 14;
     label = { count: given.count, text, number, width: number + 8 + width(text, false, 13) + 10 };
   }
@@ -158,8 +159,9 @@ function place(boxes) {
 
 /** A chart. `select(path)` is called when a call is chosen. Gives `{element, draw(shown), focus(path)}`,
  * `shown`: `{view, steps, selected, pending, renewed, functions, fits}` with `steps`, `pending` and
- * `renewed` by number. Without `select` it is a picture. */
-export function chart({ select = null, label = "Flow chart of the program" } = {}) {
+ * `renewed` by number. Without `select` it is a picture. `fitted(width, isTooWide)` hears how wide
+ * the chart has to be at least, and whether that is too wide for this window. */
+export function chart({ select = null, label = "Flow chart of the program", fitted = null } = {}) {
   const element = h("div", { class: "chart" });
   let natural = 0;
   let drawing = null;
@@ -168,10 +170,12 @@ export function chart({ select = null, label = "Flow chart of the program" } = {
   function draw(shown) {
     last = shown;
     const { view, steps, functions } = shown;
-    const boxes = view.calls.map((call) =>
-      box({ ...call, wrong: view.problems?.some((problem) => same(problem.path, call.path)) }, steps[call.number], functions),
-    );
-    const size = place(boxes);
+    const lay = (widest) => {
+      const laid = view.calls.map((call) => box({ ...call, wrong: view.problems?.some((problem) => same(problem.path, call.path)) }, steps[call.number], functions, widest));
+      return { boxes: laid, size: place(laid) };
+    };
+    let { boxes, size } = lay(WIDEST);
+    if (size.width * LEAST > roomOf() && roomOf() > 0) ({ boxes, size } = lay(NARROW));
     natural = Math.ceil(size.width);
     const parts = boxes.flatMap((one) => one.call.inputs.map((at, index) => edge(boxes[at], one, index)));
     const root = boxes[boxes.length - 1];
@@ -190,13 +194,22 @@ export function chart({ select = null, label = "Flow chart of the program" } = {
     fit();
   }
 
+  // A chart that is not shown has the room of what it stands in.
+  function roomOf() {
+    return element.clientWidth || Math.max(0, (element.parentElement?.parentElement?.clientWidth || 0) - 50);
+  }
+
   function fit() {
     if (!drawing) return;
-    const room = element.clientWidth;
+    const room = roomOf();
     if (!room) return;
     const wide = Math.min(natural, Math.max(room, natural * LEAST));
+    const was = drawing.getAttribute("width");
     drawing.setAttribute("width", String(Math.floor(wide)));
-    element.classList.toggle("is-narrow", wide > room + 1 && room < 520);
+    const isTooWide = wide > room + 1 && room < 520;
+    element.classList.toggle("is-narrow", isTooWide);
+    if (was === null && wide > room) element.scrollLeft = (wide - room) / 2;
+    fitted?.(natural * LEAST, isTooWide);
   }
   new ResizeObserver(fit).observe(element);
 

@@ -67,7 +67,7 @@ class Desk {
       h("span", { class: "push row" }, (this.timing = h("span", { class: "muted small" }))),
     );
     this.head = h("div", { class: "stack tight" });
-    this.chart = chart({ select: (path, from) => this.select(path, from) });
+    this.chart = chart({ select: (path, from) => this.select(path, from), fitted: (wide, isTooWide) => this.arrange(wide, isTooWide) });
     this.list = h("ol", { class: "calls", "aria-label": "Calls, in the order in which they are run" });
     this.banner = h("div", {});
     this.result = h("section", { class: "card result", "aria-label": "What the program gives" });
@@ -287,6 +287,13 @@ class Desk {
     this.drawResult();
   }
 
+  /** The chart beside the list where both have room, above it where the chart is wide, and the list
+   * alone in a narrow window. */
+  arrange(wide, isTooWide) {
+    this.bench.classList.toggle("is-wide", wide > this.bench.clientWidth * 0.53 - 30);
+    this.bench.classList.toggle("is-list", isTooWide);
+  }
+
   drawList() {
     const active = document.activeElement;
     const key = this.list.contains(active) ? active.dataset.focus : null;
@@ -309,7 +316,7 @@ class Desk {
     const open = this.selected && same(this.selected, call.path);
     const problems = this.view.problems.filter((one) => same(one.path, call.path));
     const state = problems.length ? "error" : step?.state || "waiting";
-    const classes = ["call", `is-${state}`, open ? "is-open" : null, this.pending.has(call.number) ? "is-pending" : null, this.renewed.has(call.number) ? "is-renewed" : null];
+    const classes = ["call", `is-${state}`, `depth-${Math.min(6, call.path.length)}`, open ? "is-open" : null, this.pending.has(call.number) ? "is-pending" : null, this.renewed.has(call.number) ? "is-renewed" : null];
     const body = `call-${at.replaceAll(".", "-") || "root"}`;
     return h(
       "li",
