@@ -19,6 +19,17 @@ const KINDS = [
   ["skip", "left out"],
 ];
 
+const LABELS = [
+  ["kind", "is"],
+  ["name", "called"],
+  ["type", "type"],
+  ["unit", "unit"],
+  ["to", "of table"],
+  ["create", "of the kind"],
+  ["of", "about column"],
+  ["separator", "several, apart by"],
+];
+
 const views = new WeakMap();
 
 export const screen = { name: "own", title: "Own data", key: "7", show };
@@ -163,17 +174,28 @@ class View {
   // --- what the columns mean --------------------------------------------------------------------
 
   drafted(draft) {
-    put(this.told, draft.doubts ? note("warn", `${counted(draft.doubts, "guess", "guesses")} may be wrong`, h("p", {}, "Look at the columns that are marked.")) : null, findings(draft.problems));
-    const text = h("textarea", { class: "code", rows: "14", spellcheck: "false", value: draft.mapping, on: { input: () => tables.forEach((one) => one.left()) } });
-    const names = [...new Set(draft.columns.map((one) => one.table))];
-    const tables = names.map((name) => new Columns(name, draft, names, text));
+    const mapping = structuredClone(draft.mapping);
+    let edited = null;
+    const text = h("textarea", { class: "code", rows: "14", spellcheck: "false", value: draft.text || JSON.stringify(mapping, null, 2) });
+    text.addEventListener("input", () => {
+      edited = text.value;
+      for (const one of tables) one.left();
+    });
+    const changed = () => (text.value = JSON.stringify(mapping, null, 2));
+    const names = Object.keys(mapping.tables);
+    const previews = [draft.preview].flat().filter(Boolean);
+    const tables = names.map((name, at) => {
+      const columns = draft.columns.filter((one) => one.table === undefined || one.table === name);
+      return new Table(name, mapping.tables[name], columns, previews.find((one) => one.table === name) || previews[at], names, changed);
+    });
+    put(this.told, draft.columns.some((one) => one.doubt) ? note("warn", "Some guesses may be wrong", h("p", {}, "Look at the columns that are marked.")) : null, findings(draft.problems));
     put(
       this.body,
       h(
         "form",
-        { class: "stack", "aria-label": "What the columns mean", on: { submit: (event) => (event.preventDefault(), this.send({ mapping: text.value })) } },
+        { class: "stack", "aria-label": "What the columns mean", on: { submit: (event) => (event.preventDefault(), this.send({ mapping: edited ?? mapping })) } },
         tables.map((one) => one.element),
-        h("details", { class: "fold" }, h("summary", {}, "The mapping as text"), labelled("Mapping (YAML)", text, { hint: "What stands here is what is used. Ids, names and kinds of the rows can be changed here, too." })),
+        h("details", { class: "fold" }, h("summary", {}, "The mapping as text"), labelled("Mapping (YAML or JSON)", text, { hint: "What is edited here is what is used." })),
         h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Bring it in")),
       ),
     );
@@ -181,17 +203,14 @@ class View {
   }
 }
 
-// The columns of a table with their meanings; what is chosen is written into the mapping's text.
-class Columns {
-  constructor(table, draft, tables, text) {
-    this.table = table;
-    this.text = text;
-    this.tables = tables;
-    this.columns = draft.columns.filter((one) => one.table === table);
-    const preview = draft.preview?.find((one) => one.table === table);
+// What a table's rows and columns mean; what is chosen changes its part of the mapping.
+class Table {
+  constructor(name, mapping, columns, preview, tables, changed) {
+    Object.assign(this, { name, mapping, columns, tables, changed });
+    this.mapping.columns ||= {};
     this.note = h("div", { "aria-live": "polite" });
-    this.fields = h("fieldset", {}, h("legend", { class: "quiet" }, `Columns of ${table}`), h("div", { class: "stack tight" }, this.columns.map((one, at) => this.row(one, at))));
-    this.element = h("section", { class: "card stack", "aria-label": `Table ${table}` }, h("h2", {}, said(table, { most: 80 })), preview ? previewed(preview) : null, this.note, this.fields);
+    this.fields = h("fieldset", {}, h("legend", { class: "quiet" }, `Columns of ${name}`), h("div", { class: "stack tight" }, this.rows(preview?.header || []), columns.map((one) => this.column(one))));
+    this.element = h("section", { class: "card stack", "aria-label": `Table ${name}` }, h("h2", {}, said(name, { most: 80 })), preview ? previewed(preview) : null, this.note, this.fields);
   }
 
   // The text was edited by hand: it alone counts from now on.
@@ -201,11 +220,29 @@ class Columns {
     put(this.note, note("info", "The text below counts now, as it was edited."));
   }
 
-  row(column, at) {
-    const guess = column.guess && typeof column.guess === "object" ? { ...column.guess } : {};
-    const kind = typeof column.guess === "string" || column.guess === null ? "skip" : "qualifier" in guess ? "qualifier" : "create" in guess ? "create" : "relation" in guess ? "to" : "attribute";
-    const name = column.column;
-    const others = this.columns.map((one) => one.column).filter((one) => one !== name);
+  // What a row is, and what it is called.
+  rows(header) {
+    if (this.mapping.about !== undefined || !header.length) return null;
+    const named = select(header.map((one) => [one, one]), typeof this.mapping.name === "string" ? this.mapping.name : header[0]);
+    named.addEventListener("change", () => ((this.mapping.name = named.value), this.changed()));
+    const plain = typeof this.mapping.concept === "string";
+    const kind = h("input", { type: "text", value: plain ? this.mapping.concept : (this.mapping.concept?.below ?? ""), autocomplete: "off" });
+    kind.addEventListener("change", () => {
+      const said = kind.value.trim();
+      if (plain) this.mapping.concept = said;
+      else if (this.mapping.concept) this.mapping.concept = { ...this.mapping.concept, below: said };
+      this.changed();
+    });
+    return h("div", { class: "column-row" }, h("p", { class: "label" }, "A row"), h("div", { class: "row" }, labelled(plain || !this.mapping.concept ? "is a" : `is of the kind in \u201c${this.mapping.concept.column}\u201d, below`, kind), labelled("is called by the column", named)));
+  }
+
+  column(column) {
+    const name = column.name ?? column.column;
+    const given = this.mapping.columns[name] ?? column.guess;
+    const guess = given && typeof given === "object" ? given : {};
+    if (given === undefined) return null;
+    const kind = typeof given !== "object" || given === null ? "skip" : "qualifier" in guess ? "qualifier" : "create" in guess ? "create" : "relation" in guess ? "to" : "attribute";
+    const others = this.columns.map((one) => one.name ?? one.column).filter((one) => one !== name);
     const plain = typeof (guess.relation ?? "") === "string";
     const field = {
       kind: select(KINDS, kind),
@@ -218,7 +255,7 @@ class Columns {
       separator: h("input", { type: "text", value: guess.separator ?? "", class: "short", autocomplete: "off" }),
     };
     const place = {};
-    for (const [key, label] of [["name", "called"], ["type", "type"], ["unit", "unit"], ["to", "of table"], ["create", "of the kind"], ["of", "about column"], ["separator", "several, apart by"]]) {
+    for (const [key, label] of LABELS) {
       field[key].id = unique("column");
       place[key] = h("div", { class: "field" }, h("label", { for: field[key].id }, h("span", { class: "quiet" }, `${name}: `), label), field[key]);
     }
@@ -232,56 +269,17 @@ class Columns {
       place.of.hidden = is !== "qualifier";
       place.separator.hidden = is === "skip";
     };
-    const changed = () => {
-      shown();
-      this.write(at, meaning(field, guess, plain));
-    };
-    for (const one of Object.values(field)) one.addEventListener("change", changed);
-    shown();
-    field.kind.id = unique("column");
-    return h(
-      "div",
-      { class: "column-row" },
-      h("div", { class: "stack tight" }, h("label", { for: field.kind.id, class: "label" }, said(name, { most: 60 })), h("p", { class: "small muted" }, said((column.samples || []).slice(0, 3).join("; ") || "no values", { most: 90 })), column.doubt ? h("span", { class: "badge warn" }, "a guess") : null),
-      h("div", { class: "row top-row-fields" }, h("div", { class: "field" }, h("span", { class: "label", "aria-hidden": "true" }, "is"), field.kind), Object.values(place)),
-    );
-  }
-
-  // Each column has one line of the table's part; JSON is YAML, too.
-  write(at, entry) {
-    const lines = this.text.value.split("\n");
-    const begin = lines.findIndex((line) => keyOf(line, 2) === this.table);
-    let seen = -1;
-    let inside = false;
-    for (let number = begin + 1; begin >= 0 && number < lines.length; number += 1) {
-      const line = lines[number];
-      if (/^( {0,2})[^\s#]/.test(line)) break;
-      if (/^ {4}columns:/.test(line)) inside = true;
-      else if (/^ {4}[^\s#]/.test(line)) inside = false;
-      else if (inside && keyOf(line, 6) !== null && (seen += 1) === at) {
-        lines[number] = `${line.slice(0, valueOf(line))}${entry === "skip" ? "skip" : JSON.stringify(entry)}`;
-        this.text.value = lines.join("\n");
-        return;
-      }
+    for (const one of Object.values(field)) {
+      one.addEventListener("change", () => {
+        shown();
+        this.mapping.columns[name] = meaning(field, guess, plain);
+        this.changed();
+      });
     }
-    put(this.note, note("warn", "This column stands nowhere in the mapping\u2019s text; change it there."));
+    shown();
+    const seen = column.seen ?? (column.samples || []).slice(0, 3).join("; ");
+    return h("div", { class: "column-row" }, h("div", { class: "stack tight" }, h("p", { class: "label" }, said(name, { most: 60 }), column.doubt ? [" ", h("span", { class: "badge warn" }, "a guess")] : null), h("p", { class: "small muted" }, said(seen || "no values", { most: 120 }))), h("div", { class: "row" }, Object.values(place)));
   }
-}
-
-const KEY = /^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s#"'][^:]*?(?::\S[^:]*?)*):(?=\s|$)/;
-
-// The key that a line of YAML at this depth begins with, without its quotes; null for others.
-function keyOf(line, depth) {
-  if (!line.startsWith(" ".repeat(depth)) || /\s/.test(line[depth] ?? " ")) return null;
-  const found = KEY.exec(line.slice(depth));
-  if (!found) return null;
-  if (found[1].startsWith('"')) return JSON.parse(found[1]);
-  return found[1].startsWith("'") ? found[1].slice(1, -1).replaceAll("''", "'") : found[1];
-}
-
-function valueOf(line) {
-  const depth = line.length - line.trimStart().length;
-  return depth + KEY.exec(line.trimStart())[0].length + 1;
 }
 
 function meaning(field, guess, plain) {

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
-import { download, fileTexts } from "./files.js";
+import { save } from "./files.js";
 import { go, link, offer, prefer, preference } from "./state.js";
 
 // Each with its key in the queue, the word on its button, and what it means.
@@ -21,6 +21,10 @@ const FORMS = [
 ];
 const SHOWN = 200;
 const BATCH = 200;
+// How long until the server is asked again what it has answered, in milliseconds.
+const PAUSE = 1500;
+// Several who judge at once are given different questions first.
+const READER = crypto.randomUUID?.() ?? String(Math.random());
 // Questions of one request stay below what a request may hold.
 const LONGEST = 48_000;
 
@@ -168,7 +172,7 @@ class View {
 
   async show() {
     try {
-      this.took(await api.queue({ kb: this.app.kb, limit: BATCH }));
+      this.took(await api.queue({ kb: this.app.kb, limit: BATCH, reader: READER }));
     } catch (problem) {
       put(this.card, problemNote(problem));
     }
@@ -180,6 +184,8 @@ class View {
     this.count = found.count;
     this.left = found.left;
     this.asking = found.asking || 0;
+    clearTimeout(this.later);
+    if (this.asking || found.generating) this.later = setTimeout(() => this.element.hidden || this.show(), PAUSE);
     const same = this.items.findIndex((one) => one.id === shown);
     const open = this.items.findIndex((one) => !one.judged);
     this.at = same >= 0 && !this.items[same].judged ? same : Math.max(0, open);
@@ -191,7 +197,7 @@ class View {
   draw() {
     const item = this.items[this.at];
     if (!item) {
-      put(this.card, h("p", { class: "empty" }, this.asking ? `${counted(this.asking, "question")} are still being asked.` : "No question waits. Add some below."));
+      put(this.card, this.asking ? h("p", { class: "empty" }, h("span", { class: "spin", "aria-hidden": "true" }), `${counted(this.asking, "question")} are still being asked.`) : h("p", { class: "empty" }, this.count ? "All questions are judged." : "No question waits. Add some below."));
       return;
     }
     const { top, refused } = topOf(item);
@@ -199,7 +205,7 @@ class View {
     const predicted = predictedOf(top);
     put(
       this.card,
-      h("div", { class: "row ends small muted" }, h("span", {}, `${count(done)} of ${count(this.count)} judged`), h("span", {}, `question ${count(this.at + 1)}`)),
+      h("div", { class: "row ends small muted" }, h("span", {}, `${count(done)} of ${count(this.count)} judged`), this.asking ? h("span", {}, `${count(this.asking)} still being asked`) : null),
       h("progress", { max: this.count || 1, value: done, "aria-label": "How many are judged" }),
       h(
         "div",
@@ -377,8 +383,9 @@ class View {
 
   async export(form) {
     try {
-      await download(api.correctionsAddress(form, { kb: this.app.kb }), form === "training" ? "corrections.jsonl" : `corrections.${form}.json`);
-      put(this.exported);
+      const made = await api.exportCorrections(form, { kb: this.app.kb });
+      for (const file of [made, made.config].filter(Boolean)) save(file.name, file.type, file.text);
+      put(this.exported, made.left_out ? note("info", `${counted(made.left_out, "line")} cannot be written in this form.`) : null);
     } catch (problem) {
       put(this.exported, problemNote(problem));
     }
@@ -402,7 +409,7 @@ function asLines(text) {
 }
 
 async function questionsOf(file) {
-  const [text] = await fileTexts([file]);
+  const text = await file.text();
   const lines = asLines(text);
   if (/\.json$/i.test(file.name)) return JSON.parse(text).map((one) => (typeof one === "string" ? one : one.question)).filter(Boolean);
   if (!/\.jsonl$/i.test(file.name)) return lines;
