@@ -13,7 +13,19 @@ export function isAbandoned(error) {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
-async function send(method, path, { body = null, signal = null } = {}) {
+let waiting = 0;
+
+// How many answers the page waits for stands at its root, for its look and for those who test it.
+async function send(...given) {
+  document.documentElement.dataset.waits = String((waiting += 1));
+  try {
+    return await sent(...given);
+  } finally {
+    document.documentElement.dataset.waits = String((waiting -= 1));
+  }
+}
+
+async function sent(method, path, { body = null, signal = null } = {}) {
   let response;
   try {
     response = await fetch(path, {
