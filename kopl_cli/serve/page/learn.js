@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { button, count, counted, h, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
-import { link, offer } from "./state.js";
+import { link } from "./state.js";
 
 const SHOWN = 100;
 // Below this, chance alone seldom makes such a difference.
@@ -12,9 +12,6 @@ const SURE = 0.05;
 const views = new WeakMap();
 
 export const screen = { name: "learn", title: "Learn", key: "6", show };
-
-// On Ask, where nothing answers yet.
-offer("no-run", ({ app }) => (app.can("train").yes ? h("p", {}, h("a", { class: "button main", href: link({ tab: "learn" }) }, "Train a parser")) : null));
 
 function show(element, state, app) {
   if (!views.has(element)) views.set(element, new View(element, app));

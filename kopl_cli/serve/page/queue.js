@@ -57,13 +57,17 @@ async function kept(about, kb) {
 /** What was predicted, as a line of corrections has it; null where nothing was. */
 function predictedOf(answer) {
   if (!answer) return null;
-  return { program: answer.program?.text ?? null, answers: answer.answer?.answers ?? (answer.text ? [answer.text] : []), confidence: answer.confidence ?? 0, ...(answer.answer_form ? { answer_form: answer.answer_form } : {}) };
+  return { program: answer.program?.text ?? answer.text ?? null, answers: answer.answer?.answers ?? [], confidence: answer.confidence ?? 0, ...(answer.answer_form ? { answer_form: answer.answer_form } : {}) };
 }
 
-/** Buttons that judge an answer: `{question, answer, kb, onKept}`. */
-export function verdicts({ question, answer, kb, onKept = () => {} }) {
+// What was answered to a question, for when its program is mended elsewhere.
+const readings = new Map();
+
+/** Buttons that judge what the server answered (`reading`) to a question. */
+export function verdicts({ question, reading, kb }) {
   const told = h("div", { "aria-live": "polite" });
-  const predicted = predictedOf(answer);
+  const predicted = predictedOf(reading);
+  readings.set(question, reading);
   const has = Boolean(predicted?.program);
   const box = h(
     "div",
@@ -79,7 +83,7 @@ export function verdicts({ question, answer, kb, onKept = () => {} }) {
   return box;
 
   async function judge(verdict) {
-    if (verdict === "corrected") return go({ tab: "program", question, program: predicted?.program ?? null });
+    if (verdict === "corrected") return go({ tab: "program", question, program: predicted?.program ?? "?" });
     if (verdict === "wrong data") return put(told, truthForm((truth) => send({ verdict, truth })));
     await send({ verdict });
   }
@@ -89,7 +93,6 @@ export function verdicts({ question, answer, kb, onKept = () => {} }) {
       const line = await kept({ question, ...(has && ["right", "wrong data"].includes(more.verdict) ? { program: predicted.program } : {}), ...(predicted ? { predicted } : {}), ...more }, kb);
       for (const each of box.querySelectorAll("[data-verdict]")) each.setAttribute("aria-pressed", String(each.dataset.verdict === more.verdict));
       put(told, keptNote(line));
-      onKept(line);
     } catch (problem) {
       put(told, problemNote(problem));
     }
@@ -108,16 +111,20 @@ function keptNote(line) {
   return h("p", { class: "row small" }, h("span", { class: "badge good" }, "kept"), said(line.verdict), h("a", { href: link({ tab: "learn" }) }, "Learn from what was kept"));
 }
 
+// What was typed into the form before the program was changed once more.
+let typed = {};
+
 /** A form that keeps the program at hand as the right one for a question. */
-function saveForm({ question, program, view, before, kb }) {
-  if (!program || (view && !view.complete)) return null;
+function saveForm({ question, program, kb }) {
+  if (!program) return null;
+  if (typed.about !== question) typed = { about: question, question: question || "", note: "", verdict: null };
+  const reading = readings.get(question);
   const told = h("div", { "aria-live": "polite" });
-  const asked = h("input", { type: "text", value: question || "", autocomplete: "off" });
-  const author = h("input", { type: "text", value: preference("author") || "", autocomplete: "name" });
-  const remark = h("input", { type: "text", autocomplete: "off" });
-  const unchanged = before && before.program?.text === program;
-  const verdict = h("select", {}, VERDICTS.filter(([, one]) => ["right", "corrected", "wrong data"].includes(one)).map(([, one, word]) => h("option", { value: one }, one === "corrected" ? "Corrected" : word)));
-  verdict.value = unchanged ? "right" : "corrected";
+  const asked = h("input", { type: "text", value: typed.question, autocomplete: "off", on: { input: () => (typed.question = asked.value) } });
+  const author = h("input", { type: "text", value: preference("author") || "", autocomplete: "name", on: { change: () => prefer("author", author.value.trim() || null) } });
+  const remark = h("input", { type: "text", value: typed.note, autocomplete: "off", on: { input: () => (typed.note = remark.value) } });
+  const verdict = h("select", { on: { change: () => (typed.verdict = verdict.value) } }, VERDICTS.filter(([, one]) => ["right", "corrected", "wrong data"].includes(one)).map(([, one, word]) => h("option", { value: one }, one === "corrected" ? "Corrected" : word)));
+  verdict.value = typed.verdict || (reading && predictedOf(reading).program === program ? "right" : "corrected");
   const form = h(
     "form",
     { class: "card stack save", "aria-label": "Save", on: { submit: send } },
@@ -139,9 +146,11 @@ function saveForm({ question, program, view, before, kb }) {
       return;
     }
     prefer("author", author.value.trim() || null);
-    const predicted = predictedOf(before);
+    const predicted = predictedOf(readings.get(asked.value.trim()));
     try {
       const line = await kept({ question: asked.value.trim(), verdict: verdict.value, program, ...(predicted ? { predicted } : {}), ...(remark.value.trim() ? { note: remark.value.trim() } : {}) }, kb);
+      typed = { ...typed, note: "", verdict: null };
+      remark.value = "";
       put(told, keptNote(line));
     } catch (problem) {
       put(told, problemNote(problem, "It was not kept"));
@@ -242,7 +251,10 @@ class View {
     const { top } = topOf(item);
     const predicted = predictedOf(top);
     if (["right", "wrong data"].includes(verdict) && !predicted?.program) return;
-    if (verdict === "corrected") return go({ tab: "program", question: item.question, program: predicted?.program ?? null });
+    if (verdict === "corrected") {
+      readings.set(item.question, top);
+      return go({ tab: "program", question: item.question, program: predicted?.program ?? "?" });
+    }
     this.sending = true;
     try {
       const program = ["right", "wrong data"].includes(verdict) ? { program: predicted.program } : {};
@@ -396,7 +408,7 @@ class View {
 function topOf(item) {
   const top = item.answer?.answers?.[0];
   const best = top && typeof top === "object" ? top : item.answer;
-  return { top: best?.program ? best : null, refused: best?.refused || best?.error || null };
+  return { top: best?.program || best?.text ? best : null, refused: best?.refused || best?.error || null };
 }
 
 function dated(time) {

@@ -72,3 +72,5 @@ class View {
     );
   }
 }
+
+offer("program", ({ program }) => (program ? h("p", { class: "row" }, h("a", { class: "button", href: link({ tab: "sparql", program }) }, "As SPARQL"), h("a", { class: "button", href: link({ tab: "share", program }) }, "Share or export")) : null));

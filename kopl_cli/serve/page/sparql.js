@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { button, count, h, labelled, note, problemNote, put, said, saidWhole, time } from "./dom.js";
-import { go, link } from "./state.js";
+import { go } from "./state.js";
 
 const STYLES = [
   ["exact", "Exactly what the program means"],
@@ -191,6 +191,3 @@ function rows({ columns, rows: found, answer }) {
     total > Math.min(ROWS, found.length) ? h("p", { class: "small muted" }, `${Math.min(ROWS, found.length)} of ${count(total)}`) : null,
   ];
 }
-
-/** The link from a program to its query. */
-export const sparqlLink = (program) => link({ tab: "sparql", program });
