@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Request
 
 # How long a test waits for what only fails to come when something is broken, in milliseconds.
-LONG = 120_000
+LONG = 60_000
 # A browser writes a line of its own for each answer that is an error.
 REFUSED = "Failed to load resource: the server responded with a status of "
 
