@@ -118,6 +118,7 @@ class View {
 
   async send(more) {
     this.busy("Bringing it in");
+    this.body.hidden = true;
     try {
       await this.follow(await api.addBase({ ...this.body_sent, ...more }));
     } catch (problem) {
@@ -137,10 +138,12 @@ class View {
       job = await api.uploadJob(job.id);
     }
     if (job.state !== "done" || !job.kb) {
+      this.body.hidden = false;
       put(this.told, note("bad", "It cannot be brought in", job.message ? h("p", {}, said(job.message, { most: 600 }), job.place ? [" (", said(job.place, { most: 120 }), ")"] : null) : null), findings(job.problems));
       return;
     }
     put(this.body);
+    this.body.hidden = false;
     const base = job.kb;
     await this.app.reload();
     put(
@@ -153,9 +156,11 @@ class View {
 
   busy(text) {
     put(this.told, h("p", { class: "row muted" }, h("span", { class: "spin", "aria-hidden": "true" }), text));
+    this.told.scrollIntoView({ block: "nearest" });
   }
 
   failed(problem) {
+    this.body.hidden = false;
     put(this.told, problem instanceof api.Problem ? problemNote(problem, "It cannot be brought in") : note("bad", "The file cannot be read", h("p", {}, said(problem.message, { most: 300 }))));
   }
 
@@ -267,7 +272,7 @@ class Table {
       place.to.hidden = is !== "to";
       place.create.hidden = is !== "create";
       place.of.hidden = is !== "qualifier";
-      place.separator.hidden = is === "skip";
+      place.separator.hidden = is === "skip" || (!["to", "create"].includes(is) && field.type.value !== "string" && !field.separator.value);
     };
     for (const one of Object.values(field)) {
       one.addEventListener("change", () => {
@@ -309,7 +314,7 @@ function previewed({ header, rows }) {
   return h(
     "div",
     { class: "table-box", tabindex: "0", role: "region", "aria-label": "First rows" },
-    h("table", {}, h("thead", {}, h("tr", {}, header.map((one) => h("th", { scope: "col" }, said(one, { most: 40 }))))), h("tbody", {}, rows.slice(0, 3).map((row) => h("tr", {}, row.map((cell) => h("td", {}, said(cell ?? "", { most: 60 }))))))),
+    h("table", {}, h("thead", {}, h("tr", {}, header.map((one) => h("th", { scope: "col" }, said(one, { most: 40 }))))), h("tbody", {}, rows.slice(0, 3).map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell ? said(cell, { most: 60 }) : "")))))),
   );
 }
 

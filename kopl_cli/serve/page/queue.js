@@ -223,8 +223,8 @@ class View {
         h(
           "div",
           { class: "row baseline" },
-          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : "no answer"),
-          h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
+          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : item.answer || !this.asking ? "no answer" : "not asked yet"),
+          !item.answer && this.asking ? null : h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
           item.judged ? h("span", { class: "badge good" }, said(item.judged)) : null,
         ),
         predicted?.program ? h("pre", { class: "code" }, saidWhole(predicted.program, { most: 600, tag: "code" })) : null,

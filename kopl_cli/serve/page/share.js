@@ -33,7 +33,7 @@ class View {
     this.preview = h("div", { class: "stack", "aria-live": "polite" });
     this.body = h("div", { class: "stack" });
     this.make = api.latest(api.exportProgram);
-    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Share"), h("p", { class: "lead" }, "The link holds the question and the program; nothing of it is sent to a server that a proxy could read in an address. Files stand for themselves.")), this.body);
+    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Share"), h("p", { class: "lead" }, "A link holds the question and the program, behind the sign that browsers send to no server. A file stands for itself.")), this.body);
   }
 
   show(state) {

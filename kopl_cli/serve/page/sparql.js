@@ -89,7 +89,7 @@ class View {
     try {
       const found = await api.translate({ kb: this.app.kb, program, to: "sparql", style: this.style.value });
       if (this.asked !== mine) return;
-      this.query.value = found.text;
+      this.query.value = inLines(found.text);
       this.shown = program;
       go({ program }, { replace: true, quiet: true });
       put(this.said, found.differences?.length ? note("warn", "The answers may differ", h("ul", {}, found.differences.map((one) => h("li", {}, said(one, { most: 400 }))))) : null);
@@ -144,6 +144,26 @@ class View {
       query && this.style.value === "wikidata" ? note("info", "Wikidata's queries run at Wikidata", h("p", {}, "Copy the query to query.wikidata.org: this page asks no other server.")) : null,
     );
   }
+}
+
+// A query in lines: texts and addresses stay as they are, only what stands between changes.
+function inLines(query) {
+  let depth = 0;
+  const line = () => `\n${"  ".repeat(Math.max(0, depth))}`;
+  const parts = query.match(/"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|<[^<>"{}|^`\\\s]*>|\{|\}|\.(?=\s)|\s+|[^\s"'<{}.]+|./gs) || [];
+  let text = "";
+  for (const part of parts) {
+    if (part === "{") {
+      depth += 1;
+      text = `${text.trimEnd()} {${line()}`;
+    } else if (part === "}") {
+      depth -= 1;
+      text = `${text.trimEnd()}${line()}}${line()}`;
+    } else if (part === ".") text = `${text.trimEnd()} .${line()}`;
+    else if (/^\s+$/.test(part)) text += /\s$/.test(text) || !text ? "" : " ";
+    else text += part;
+  }
+  return text.trim();
 }
 
 async function settled(promise) {
