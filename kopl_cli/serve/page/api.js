@@ -103,7 +103,7 @@ export const removeBase = (id) => remove(`api/kb/${encodeURIComponent(id)}`);
 export const corrections = ({ kb = null } = {}, options) => get("api/corrections", { kb }, options);
 export const keep = (body, options) => post("api/corrections", body, options);
 export const takeBack = (id, { kb = null } = {}) => remove(`api/corrections/${encodeURIComponent(id)}`, { kb });
-export const exportCorrections = (form, { kb = null } = {}) => get("api/corrections/export", { form, kb });
+export const correctionsAddress = (form, { kb = null } = {}) => address("api/corrections/export", { form, kb });
 export const queue = ({ kb = null, limit = null, reader = null } = {}, options) => get("api/queue", { kb, limit, reader }, options);
 export const fillQueue = (body, options) => post("api/queue", body, options);
 export const emptyQueue = ({ kb = null } = {}) => remove("api/queue", { kb });

@@ -137,19 +137,19 @@ class View {
       await new Promise((resume) => setTimeout(resume, PAUSE));
       job = await api.uploadJob(job.id);
     }
-    if (job.state !== "done" || !job.kb) {
+    if (job.state !== "done" || !job.report) {
       this.body.hidden = false;
-      put(this.told, note("bad", "It cannot be brought in", job.message ? h("p", {}, said(job.message, { most: 600 }), job.place ? [" (", said(job.place, { most: 120 }), ")"] : null) : null), findings(job.problems));
+      put(this.told, note("bad", "It cannot be brought in", job.message ? h("p", {}, said(job.message, { most: 600 }), job.place ? [" (", said(job.place, { most: 120 }), ")"] : null) : null), findings(job.findings));
       return;
     }
     put(this.body);
     this.body.hidden = false;
-    const base = job.kb;
+    const base = job.report;
     await this.app.reload();
     put(
       this.told,
       note("good", "It is here", h("p", {}, said(base.name, { most: 80 }), ": ", counted(base.entities, "entity", "entities"), ", ", counted(base.concepts, "concept"), ", ", counted(base.facts, "fact"), "."), h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "ask", kb: base.id, question: null, program: null }) }, "Ask it"), h("a", { class: "button", href: link({ tab: "base", kb: base.id, question: null, program: null }) }, "Look at it"))),
-      findings(job.problems),
+      findings(base.findings),
     );
     say("It is here");
   }
@@ -321,12 +321,12 @@ function previewed({ header, rows }) {
 // What a check of the data found, errors first.
 function findings(problems) {
   if (!problems?.length) return null;
-  const bad = problems.some((one) => one.severity === "error");
+  const bad = problems.some((one) => one.level === "error");
   return h(
     "details",
     { class: "fold", open: bad || problems.length <= 5 },
     h("summary", {}, "What was found", h("span", { class: `badge ${bad ? "bad" : "warn"}` }, count(problems.length))),
-    h("ul", { class: "stack tight" }, problems.slice(0, SHOWN).map((one) => h("li", { class: "small" }, h("span", { class: `badge ${one.severity === "error" ? "bad" : "warn"}` }, one.severity || "warning"), " ", one.place ? [said(one.place, { most: 80, tag: "code" }), " "] : null, said(one.message, { most: 300 })))),
+    h("ul", { class: "stack tight" }, problems.slice(0, SHOWN).map((one) => h("li", { class: "small" }, h("span", { class: `badge ${one.level === "error" ? "bad" : "warn"}` }, one.level || "warning"), " ", one.place ? [said(one.place, { most: 80, tag: "code" }), " "] : null, said(one.message, { most: 300 })))),
     problems.length > SHOWN ? h("p", { class: "small muted" }, `${SHOWN} of ${count(problems.length)}`) : null,
   );
 }

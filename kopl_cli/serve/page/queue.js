@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
-import { save } from "./files.js";
+import { download } from "./files.js";
 import { go, link, offer, prefer, preference } from "./state.js";
 
 // Each with its key in the queue, the word on its button, and what it means.
@@ -17,7 +17,8 @@ export const VERDICTS = [
 const FORMS = [
   ["training", "Questions to train on (JSON lines)"],
   ["kqapro", "KQA Pro's file"],
-  ["label-studio", "A Label Studio project"],
+  ["label-studio", "Label Studio: tasks"],
+  ["label-studio-interface", "Label Studio: the interface"],
 ];
 const SHOWN = 200;
 const BATCH = 200;
@@ -395,9 +396,8 @@ class View {
 
   async export(form) {
     try {
-      const made = await api.exportCorrections(form, { kb: this.app.kb });
-      for (const file of [made, made.config].filter(Boolean)) save(file.name, file.type, file.text);
-      put(this.exported, made.left_out ? note("info", `${counted(made.left_out, "line")} cannot be written in this form.`) : null);
+      await download(api.correctionsAddress(form, { kb: this.app.kb }), "corrections");
+      put(this.exported);
     } catch (problem) {
       put(this.exported, problemNote(problem));
     }
