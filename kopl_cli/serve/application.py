@@ -29,6 +29,8 @@ from kopl_base.visitors import Visitors
 from kopl_cli.serve import (
     asking,
     correcting,
+    editing,
+    examples,
     exporting,
     knowledge,
     learning,
@@ -53,7 +55,8 @@ from kopl_cli.serve.routes import (
 # The modules that have routes: each a list ``ROUTES`` of declarations, and perhaps a ``teller`` of
 # what /api/info says besides.
 MODULES: tuple[Any, ...] = (
-    knowledge, asking, programs, correcting, exporting, queueing, learning, uploading,
+    knowledge, asking, programs, editing, examples, correcting, exporting, queueing, learning,
+    uploading,
 )  # fmt: skip
 
 # Handlers that run at once, and streams of events that are open at once.
