@@ -182,7 +182,8 @@ def be(memory: int, arguments: Sequence[str]) -> None:
     if memory:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        with contextlib.suppress(OSError, ValueError):  # not every system has such a limit
+            resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     threading.Thread(target=_stop_with_server, daemon=True).start()
     sys.argv = ["kopl", *arguments]
     entry()
