@@ -56,17 +56,19 @@ CHANGED = 500
 # The pieces of the work by the titles of their progress, with their shares of the time.
 STAGES: dict[str, dict[str, float]] = {
     "default": {
-        "generating questions": 0.25, "reading questions": 0.05, "epoch": 0.55,
-        "evaluating": 0.1, "calibrating": 0.05,
+        "generating questions": 0.25, "reading questions": 0.05, "epoch": 0.55, "calibrating": 0.05,
+        "evaluating": 0.05, "calibrating refusals": 0.05,
     },
     "lesson": {
-        "reading questions": 0.05, "epoch": 0.6, "calibrating": 0.15, "asking before and after": 0.2
+        "reading questions": 0.05, "epoch": 0.6, "calibrating": 0.1, "calibrating refusals": 0.05,
+        "asking before and after": 0.2,
     },
 }  # fmt: skip
 SAID = {
     "generating questions": "making questions", "reading questions": "reading questions",
     "epoch": "training", "evaluating": "asking questions that it did not learn",
-    "calibrating": "fitting how sure it is", "asking before and after": "asking before and after",
+    "calibrating": "finding out how sure it is", "calibrating refusals": "learning when to refuse",
+    "asking before and after": "asking before and after",
 }  # fmt: skip
 _EPOCH = re.compile(r"epoch (\d+)/(\d+)")
 

@@ -17,6 +17,13 @@ from starlette.testclient import TestClient
 
 from kopl_cli.serve.application import application
 from kopl_cli.serve.bases import Playground, ServeLimits
+from tests.parsers.conftest import (  # noqa: F401 (fixtures, used by their names)
+    runs,
+    small,
+    small_examples,
+    torch,
+    trained,
+)
 
 ADDRESS = "http://127.0.0.1:8322"
 

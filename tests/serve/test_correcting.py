@@ -16,7 +16,6 @@ from kopl_cli.serve.bases import Playground, ServedRun, ServeLimits
 from kopl_cli.serve.correcting import Corrections
 from kopl_cli.serve.queueing import Queues
 from parsers.corrections import FILE, learnable, newest, read_corrections
-from tests.parsers.conftest import small as small
 from tests.serve.conftest import client_of
 
 AREA = 'QueryAttr(Find("Norway"), "area")'

@@ -15,7 +15,6 @@ from kb import KnowledgeBase
 from kb.kqapro import write_kqapro
 from kopl_cli.serve.bases import MOST_BASES, Playground, ServeLimits
 from kopl_cli.serve.uploading import COLUMNS, Uploads
-from tests.parsers.conftest import small as small
 from tests.serve.conftest import client_of
 
 BOOKS = "id,title,pages,author\n1,The Blue Fox,120,Sjón\n2,Dune,412,Frank Herbert\n"

@@ -12,13 +12,6 @@ from typing import Any
 import pytest
 
 from kopl_base.servers import LocalServer, find_program
-from tests.parsers.conftest import (  # noqa: F401 (fixtures, used by their names)
-    runs,
-    small,
-    small_examples,
-    torch,
-    trained,
-)
 
 # In CI a browser must be there.
 REQUIRED = "REQUIRE_CHROMIUM"
@@ -115,7 +108,7 @@ def world(browser: Any, servers: Servers, tmp_path_factory: pytest.TempPathFacto
 
 
 @pytest.fixture
-def run(trained: Path, small_examples: list[Any], tmp_path: Path) -> Path:  # noqa: F811
+def run(trained: Path, small_examples: list[Any], tmp_path: Path) -> Path:
     """A run over eight countries, with its questions, that a test may write to."""
     from kopl.example import write_examples
 
