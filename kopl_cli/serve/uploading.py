@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import bz2
 import json
+import lzma
 import re
 import shutil
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -37,11 +40,17 @@ MEMORY, SECONDS = 6 << 30, 900.0
 PROBLEMS, ROWS, CELL = 200, 5, 200
 # Jobs that are remembered.
 JOBS = 20
-# What files begin with that are not read as they are, and what to do about it.
+# Bytes that a compressed file may unpack to, and the memory that unpacking takes.
+UNPACKED, WINDOW = 200 << 20, 128 << 20
+# Characters of a mapping that is sent as text.
+MAPPING = 1 << 20
+UNPACKERS: dict[bytes, Callable[[], Any]] = {
+    b"\x1f\x8b": lambda: zlib.decompressobj(31),
+    b"BZh": bz2.BZ2Decompressor,
+    b"\xfd7zXZ\x00": lambda: lzma.LZMADecompressor(memlimit=WINDOW),
+}
+# What files begin with that are not read, and what to do about it.
 MAGIC = (
-    (b"\x1f\x8b", "compressed (gzip)", "unpack it first"),
-    (b"BZh", "compressed (bzip2)", "unpack it first"),
-    (b"\xfd7zXZ\x00", "compressed (xz)", "unpack it first"),
     (b"\x28\xb5\x2f\xfd", "compressed (zstd)", "unpack it first"),
     (b"PK\x03\x04", "an archive or a workbook", "unpack it, or save the sheet as CSV"),
     (b"\xd0\xcf\x11\xe0", "an old workbook", "save the sheet as CSV"),
@@ -116,9 +125,10 @@ class Uploads:
         for one in files:
             if not isinstance(one, dict) or not isinstance(one.get("name"), str):
                 raise RequestError("files: each has a name and a text", field="files")
-            stem, dot, ending = one["name"].rpartition(".")
+            given_name = re.sub(r"\.(gz|bz2|xz)$", "", one["name"], flags=re.IGNORECASE)
+            stem, dot, ending = given_name.rpartition(".")
             kind = ending.lower() if dot and ending.lower() in ("tsv", "tab") else "csv"
-            name = f"{_plain(stem if dot else one['name'])}.{kind}" if is_table else "data"
+            name = f"{_plain(stem if dot else given_name)}.{kind}" if is_table else "data"
             if name in contents:
                 raise RequestError(f"files: two are called {name}", field="files")
             contents[name] = _checked(_bytes(one, one["name"]), one["name"], is_table=is_table)
@@ -167,11 +177,7 @@ class Uploads:
             out = folder / "map.yaml"
             child = self._run(folder, ["kb", "import", "--draft", *map(str, files), "-o", str(out)])
             if child.process.returncode:
-                message, place = _failure(child, folder)
-                return {
-                    "mapping": None, "text": None, "columns": [], "preview": None, "doubts": 0,
-                    "problems": [{"place": place, "message": message}],
-                }  # fmt: skip
+                raise RequestError(_failure(child, folder)[0], status=422, field="text")
             text = out.read_text("utf-8")
             mapping, columns = drafted(text)
             shown = [_preview(key, table, folder) for key, table in mapping["tables"].items()]
@@ -327,8 +333,9 @@ def _bytes(one: Mapping[str, Any], name: str) -> bytes:
 
 
 def _checked(content: bytes, name: str, *, is_table: bool) -> bytes:
-    """The content, unless it is seen at once that it cannot be read; raises RequestError."""
+    """The content, unpacked; raises RequestError where it is seen at once that it is no text."""
     shown = name[:100]
+    content = _unpacked(content, shown)
     for magic, what, todo in MAGIC:
         if content.startswith(magic):
             raise RequestError(f"{shown}: is {what}", status=422, field="text", to_try=todo)
@@ -346,6 +353,24 @@ def _checked(content: bytes, name: str, *, is_table: bool) -> bytes:
                 f"{shown}, line 1: has {width:,} columns; {COLUMNS:,} are read at most",
                 status=422, field="text", to_try="leave columns out, or split the table",
             )  # fmt: skip
+    return content
+
+
+def _unpacked(content: bytes, name: str) -> bytes:
+    """A file that is compressed without that, as far as it is not too large."""
+    for magic, unpacker in UNPACKERS.items():
+        if content.startswith(magic):
+            try:
+                found: bytes = unpacker().decompress(content, UNPACKED + 1)
+            except (zlib.error, OSError, lzma.LZMAError, EOFError, MemoryError) as error:
+                raise RequestError(
+                    f"{name}: cannot be unpacked: {error}", status=422, field="base64"
+                ) from None
+            if len(found) > UNPACKED:
+                raise RequestError(
+                    f"{name}: unpacks to more than {UNPACKED >> 20} MB", status=413, field="base64"
+                )
+            return found
     return content
 
 
@@ -391,8 +416,9 @@ def drafted(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     return mapping, columns
 
 
-def _write_mapping(mapping: Any, folder: Path, files: Sequence[Path]) -> None:
+def _write_mapping(given: Any, folder: Path, files: Sequence[Path]) -> None:
     """Write a mapping beside the tables; it may name these, and no other file of the machine."""
+    mapping = _parsed(given) if isinstance(given, str) else given
     tables = mapping.get("tables") if isinstance(mapping, dict) else None
     if not isinstance(tables, dict) or not tables:
         raise RequestError("mapping: an object with tables was expected", field="mapping")
@@ -407,6 +433,24 @@ def _write_mapping(mapping: Any, folder: Path, files: Sequence[Path]) -> None:
             )
     with writing(folder / "map.json") as file:
         json.dump(mapping, file, ensure_ascii=False)
+
+
+def _parsed(text: str) -> Any:
+    """A mapping that is sent as YAML; raises RequestError with the line of what is wrong."""
+    import yaml
+
+    if len(text) > MAPPING:
+        raise RequestError(f"mapping: more than {MAPPING:,} characters", field="mapping")
+    try:
+        # A part that is named and used again can make a small text as large as one likes.
+        if any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text)):
+            raise RequestError("mapping: anchors and aliases are not read", field="mapping")
+        return yaml.load(text, Loader=yaml.BaseLoader)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f"line {mark.line + 1}: " if mark is not None else ""
+        said = getattr(error, "problem", None) or "this is no YAML"
+        raise RequestError(f"mapping: {place}{said}", status=422, field="mapping") from None
 
 
 def _preview(key: str, table: Mapping[str, Any], folder: Path) -> dict[str, Any]:
@@ -455,7 +499,7 @@ ROUTES = [
     Route(
         "POST", "/api/kb", "Send a knowledge base, or tables with a mapping.", _post,
         (
-            Field("name", "text", "what it is to be called", required=True, least=1, most=60),
+            Field("name", "text", "what it is to be called", required=True, least=1, most=100),
             Field(
                 "file", "text", "what is sent: KQA Pro's JSON or our JSON lines, or tables",
                 required=True, choices=("kb.json", "table"),
@@ -463,7 +507,7 @@ ROUTES = [
             Field("text", "text", "the file"),
             Field("base64", "text", "the file's bytes, where it is not UTF-8"),
             Field("files", "list", "several tables: name, text or base64", least=1, most=TABLES),
-            Field("mapping", "object", "of tables: what rows and columns say"),
+            Field("mapping", "any", "of tables: what rows and columns say, as object or YAML"),
             Field("draft", "truth", "draft the mapping, and read nothing", default=False),
         ),
         OBJECT, body=BODY, status=202,

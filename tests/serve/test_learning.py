@@ -84,6 +84,12 @@ def playground(run: Path, tmp_path: Path) -> Iterator[Playground]:
     made.close()
 
 
+def told(playground: Playground) -> dict[str, Any]:
+    found = playground.part(Learning).told()
+    assert found is not None
+    return found
+
+
 def ended(client: TestClient) -> tuple[list[str], dict[str, Any]]:
     """The names of the events of a training, and the last one's data."""
     names, data = [], {}
@@ -163,7 +169,7 @@ def test_a_killed_server_loses_nothing_and_the_lesson_goes_on(run: Path, tmp_pat
     }
     # After a restart with the old run, the kept one is asked.
     again = served(run, folder, place_of(run))
-    assert again.run == playground.run and again.part(Learning).told()["kept"]
+    assert again.run == playground.run and told(again)["kept"]
 
 
 def test_a_lesson_is_stopped_and_thrown_away(playground: Playground, run: Path) -> None:
@@ -174,7 +180,7 @@ def test_a_lesson_is_stopped_and_thrown_away(playground: Playground, run: Path) 
         other = served(run, playground.folder, place_of(run))
         with client_of(other) as second:  # another server on the same folder
             assert second.post("/api/train", json={"what": "lesson"}).status_code == 409
-        until(lambda: playground.part(Learning).told()["stage"].startswith("training"))
+        until(lambda: told(playground)["stage"].startswith("training"))
         assert client.delete("/api/train").status_code == 202
         names, job = ended(client)
         assert (names[-1], job["state"], job["resumable"]) == ("stopped", "stopped", True)

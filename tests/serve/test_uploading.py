@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import bz2
 import gzip
 import json
+import lzma
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +16,7 @@ from starlette.testclient import TestClient
 
 from kb import KnowledgeBase
 from kb.kqapro import write_kqapro
+from kopl_cli.serve import uploading
 from kopl_cli.serve.bases import MOST_BASES, Playground, ServeLimits
 from kopl_cli.serve.uploading import COLUMNS, Uploads
 from tests.serve.conftest import client_of
@@ -138,7 +142,7 @@ def test_a_bad_file_is_refused_with_its_place(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({"base64": base64.b64encode(gzip.compress(b"0" * 10**6)).decode()}, "compressed (gzip)"),
+        ({"base64": base64.b64encode(b"\x1f\x8bnothing").decode()}, "cannot be unpacked"),
         ({"base64": base64.b64encode(b"PK\x03\x04xlsx").decode()}, "workbook"),
         ({"base64": "%%%"}, "not base64"),
         ({"text": " \n"}, "is empty"),
@@ -160,14 +164,48 @@ def test_what_is_refused_at_once(
     assert not (served.folder / "bases").exists() or left(served) == []
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
+def test_what_is_compressed_is_unpacked_up_to_a_bound(
+    pack: Callable[[bytes], bytes], client: TestClient, served: Playground,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    def body(content: bytes) -> dict[str, Any]:
+        files = [{"name": "books.csv.gz", "base64": base64.b64encode(pack(content)).decode()}]
+        return {"name": "books", "file": "table", "files": files, "draft": True}
+
+    draft = client.post("/api/kb", json=body(BOOKS.encode())).json()
+    assert [*draft["mapping"]["tables"]] == ["books"]
+    monkeypatch.setattr(uploading, "UNPACKED", 10**6)
+    answer = client.post("/api/kb", json=body(b"0" * (10**6 + 1)))
+    assert answer.status_code == 413 and "unpacks to more" in answer.json()["error"]["message"]
+    assert left(served) == []
+
+
 def test_a_table_that_is_none_says_where(client: TestClient, served: Playground) -> None:
     asked = {"name": "books", "file": "table", "draft": True}
-    draft = client.post("/api/kb", json=asked | {"text": 'id,"title\n1,Dune\n'}).json()
-    [problem] = draft["problems"]
-    assert problem["place"] == "line 1" and draft["mapping"] is None
+    answer = client.post("/api/kb", json=asked | {"text": 'id,"title\n1,Dune\n'})
+    assert answer.status_code == 422 and "line 1" in answer.json()["error"]["message"]
     latin = base64.b64encode(b"\x81\x8d,\x90\n1,\x00\xff\n").decode()
-    draft = client.post("/api/kb", json=asked | {"base64": latin}).json()
-    assert draft["problems"] and left(served) == []
+    assert client.post("/api/kb", json=asked | {"base64": latin}).status_code == 422
+    assert left(served) == []
+
+
+def test_a_mapping_as_text(client: TestClient, served: Playground) -> None:
+    asked = {"name": "books", "file": "table", "text": BOOKS}
+    text = client.post("/api/kb", json=asked | {"draft": True}).json()["text"]
+    job = sent(client, served, **asked, mapping=text.replace("number of pages", "extent"))
+    assert job["state"] == "done", job
+    assert "extent" in served.base(job["report"]["id"]).kb.attribute_keys
+    for wrong, message in (
+        ("tables: [", "line 1"), ("a: &a [1]\ntables: {b: *a}", "aliases"), ("- 3", "an object"),
+        ("[" * 10_000, "mapping"),
+    ):  # fmt: skip
+        answer = client.post("/api/kb", json=asked | {"mapping": wrong})
+        assert answer.status_code in (400, 422)
+        assert message in answer.json()["error"]["message"]
+    # What the reader of tables finds wrong has its place, too.
+    job = sent(client, served, **asked, mapping=text.replace("pages: {", "pagse: {"))
+    assert job["state"] == "failed" and "pagse" in job["message"]
 
 
 def test_no_more_are_held_than_fit(
