@@ -21,6 +21,7 @@ COMMANDS = {
     "translate": Command(
         "write a program in another spelling, as SPARQL or as a flow chart", "kopl_cli.translate"
     ),
+    "report": Command("write programs with their values as one HTML page", "kopl_cli.report"),
     "sparql": Command(
         "ask in SPARQL, of a knowledge base or an endpoint; run servers", "kopl_cli.sparql"
     ),
