@@ -118,8 +118,8 @@ def test_what_is_wrong_is_sent_back(
     found = one(run())
     assert found.text == "Oslo" and found.probability < 0.5
     first, second = (body["messages"] for body in server.asked)
-    assert second[:2] == first and second[2]["role"] == "assistant"
-    assert told in second[3]["content"] and "on one line" in second[3]["content"]
+    assert second[:-2] == first and second[-2]["role"] == "assistant"
+    assert told in second[-1]["content"] and "on one line" in second[-1]["content"]
 
 
 def test_a_vain_relation_is_followed_the_other_way(run: Run, server: Server) -> None:
@@ -169,23 +169,22 @@ def test_prompts_begin_alike_and_show_what_is_like_the_question(run: Run, server
     systems = [body["messages"][0] for body in server.asked]
     assert systems[0] == systems[1] and "Relate(E, relation, direction): " in systems[0]["content"]
     assert "capital: country → city" in systems[0]["content"]
-    user = server.asked[0]["messages"][1]["content"]
-    assert user.count("\nA: ") == 3 and "relate" not in user
-    assert '"Norway" (country): forward capital; keys ' in user
-    last = user.split("Q: ")[-2]
-    assert "capital" in last and 'Relate(Find("' in last
+    _, *turns = server.asked[0]["messages"]
+    assert [one["role"] for one in turns] == ["user", "assistant"] * 3 + ["user"]
+    known, asked = turns[-1]["content"].split("\n")
+    assert known.startswith('"Norway" (country): forward capital; keys ') and asked == NORWAY
+    # The most similar one stands beside the question.
+    like, program = (one["content"] for one in turns[-3:-1])
+    assert "capital" in like and program.startswith('QueryName(Relate(Find("')
 
 
 def test_without_retrieval_or_schema(run: Run, server: Server) -> None:
     parser = run("llm.retrieved=false", "llm.schema=false", "llm.examples=4")
     one(parser)
     one(parser, "What is the area of Mali?")
-    first, second = (body["messages"][1]["content"] for body in server.asked)
-    assert (
-        first.partition("Q: What is the capital of Norway?\nA:")[0]
-        == (second.partition("Q: What is the area of Mali?\nA:")[0])
-    )
-    assert "What is known" not in first and first.count("\nA: ") == 4
+    (*first, norway), (*second, mali) = (body["messages"] for body in server.asked)
+    assert first == second and len(first) == 1 + 2 * 4
+    assert (norway["content"], mali["content"]) == (NORWAY, "What is the area of Mali?")
 
 
 def test_examples_are_varied() -> None:
@@ -201,6 +200,7 @@ def test_examples_are_varied() -> None:
     index = ExampleIndex([*same, other, *unlike])
     assert index.like(words.split(), 2) == [same[0], other]
     assert not set(unlike) & set(index.like(words.split(), 9))
+    assert index.like(words.split(), 9) == [same[0], other, same[1]]  # two of one program at most
     assert index.sample(3, 1) == index.sample(3, 1) and len(index.sample(999, 1)) == 105
 
 
@@ -239,8 +239,8 @@ def test_what_was_corrected_is_shown_at_once(
     assert main(["correct", "--run", folder, question, OSLO, "--author", "Ann"]) == 0
     asked = len(server.asked)
     one(parser, "Where does the government of Mali sit?")
-    user = server.asked[asked]["messages"][1]["content"]
-    assert f"Q: {question}\nA: {OSLO}\n" in user
+    told = [one["content"] for one in server.asked[asked]["messages"]]
+    assert told[told.index(question) + 1] == OSLO
     capsys.readouterr()
     assert main(["learn", "--run", folder]) != 0
     assert "what was corrected is among the examples" in capsys.readouterr().err
@@ -294,5 +294,6 @@ def test_settings_that_cannot_be(change: dict[str, Any], message: str) -> None:
 
 
 def test_the_question_is_found_in_a_body() -> None:
-    body = {"messages": [{"role": "user", "content": "Examples:\nQ: a\nA: b\nQ: c?\nA:"}]}
+    turns = (("user", "a?"), ("assistant", "b"), ("user", "what is known\nc?"))
+    body = {"messages": [{"role": role, "content": content} for role, content in turns]}
     assert question_of(body) == "c?"

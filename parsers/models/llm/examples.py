@@ -4,7 +4,7 @@ Masked, a question has marks for its names and constants, and says the kinds of 
 that "the capital of Norway" is like "the capital of Peru". Words count by how rare they are (the
 cosine of tf-idf vectors, with pairs of neighbours); of those that are alike, each next one is to
 differ from those that are taken, in its masked program and in its functions (maximal marginal
-relevance, Carbonell and Goldstein 1998).
+relevance, Carbonell and Goldstein 1998); no masked program is shown more than twice.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ from parsers.tokens import Question
 
 # Of questions that are the same when masked, so many are kept.
 ALIKE = 2
+# Of one program, names left out, so many examples are shown at most.
+OF_ONE = 2
 # So many of the most similar are looked at, so much similarity counts beside variety.
 LOOKED_AT, SIMILARITY = 60, 0.8
 # How far two programs are the same that have the same functions, and no more than that.
@@ -192,9 +194,14 @@ class ExampleIndex:
         best = sorted(scores, key=lambda number: (-scores[number], number))[:LOOKED_AT]
         left = [(self.examples[number], scores[number]) for number in best]
         taken: list[PromptExample] = []
+        shown: Counter[str] = Counter()
         while left and len(taken) < count:
             at = max(range(len(left)), key=lambda at: (_worth(*left[at], taken), -at))
-            taken.append(left.pop(at)[0])
+            one, _ = left.pop(at)
+            taken.append(one)
+            shown[one.masked] += 1
+            if shown[one.masked] == OF_ONE:
+                left = [(other, score) for other, score in left if other.masked != one.masked]
         return taken
 
     def sample(self, count: int, seed: int) -> list[PromptExample]:

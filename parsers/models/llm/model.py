@@ -12,6 +12,7 @@ import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,10 +33,11 @@ from parsers.corrections import TAUGHT, newest, read_corrections
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
 from parsers.models.base import Item, Model
+from parsers.models.llm.beside import Beside, Readings, alternatives, grammar_of
 from parsers.models.llm.client import FIELDS, Client, client_of
 from parsers.models.llm.examples import ExampleIndex, Masker, PromptExample, distinct, shown
 from parsers.models.llm.prompt import Prompt, Prompter
-from parsers.models.llm.replies import Reader, voted
+from parsers.models.llm.replies import Reader, ReadReply, voted
 from parsers.models.llm.settings import LlmSettings
 from parsers.models.llm.surroundings import Surroundings
 from parsers.settings import Settings
@@ -48,6 +50,9 @@ FITTED = 100
 # Fewer votes than this share refuse an answer, where no refusals were fitted.
 LEAST = 0.3
 AGAIN = "{fault} Write the right program, on one line."
+WHICH = "These are programs, too:\n{programs}\nWrite the right one of them, on one line."
+# So much a trained parser beside counts in all, and so much the language model.
+BESIDE = 0.5
 
 
 class Nothing(nn.Module):
@@ -101,15 +106,19 @@ class LlmModel(Model):
         own: LlmSettings = settings.own
         if own.own and not Path(own.own).is_file():
             raise SettingsError(f"llm.own: there is no such file of questions: {own.own}")
+        if own.beside and not (Path(own.beside) / "parser.json").is_file():
+            raise SettingsError(f"llm.beside: there is no run of a trained parser: {own.beside}")
 
     @classmethod
     def create(cls, settings: Settings, kb: KnowledgeBase, examples: Sequence[Example]) -> LlmModel:
         """A new model, whose index has the examples, one's own ones first."""
-        if local := settings.own.local:  # it is to be found from any folder
-            settings = settings.changed({"llm.local": str(Path(local).expanduser().resolve())})
-        found = cls(settings, kb, ())
-        own = list(read_examples(found.own.own)) if found.own.own else []
-        return cls(settings, kb, list(distinct(found._shown([*own, *examples]))))
+        for name in ("local", "beside"):  # they are to be found from any folder
+            if place := getattr(settings.own, name):
+                found = str(Path(place).expanduser().resolve())
+                settings = settings.changed({f"llm.{name}": found})
+        empty = cls(settings, kb, ())
+        own = list(read_examples(empty.own.own)) if empty.own.own else []
+        return cls(settings, kb, list(distinct(empty._shown([*own, *examples]))))
 
     @classmethod
     def restore(
@@ -166,6 +175,11 @@ class LlmModel(Model):
         )
 
     @cached_property
+    def _beside(self) -> Beside | None:
+        own = self.own
+        return Beside(own.beside, self.kb, own.sure) if own.beside else None
+
+    @cached_property
     def _reader(self) -> Reader:
         return Reader(self.language, self.linker, self._around)
 
@@ -213,7 +227,13 @@ class LlmModel(Model):
 
     def _answered(self, question: str, samples: int, repairs: int, way: str) -> list[Prediction]:
         """The predictions for one question, the best first."""
-        with self._lock:  # what links and runs is not made for several threads
+        readings = None
+        if self._beside is not None:
+            with self._lock:  # what links and runs is not made for several threads
+                readings = self._beside.read(question)
+                if self._beside.is_sure(readings):
+                    return readings.predictions(self.language)
+        with self._lock:
             as_json = way == "json-schema"
             prompt = self._prompter.prompt(self.read(question), self._corrected, as_json)
             fields = self._fields(way, prompt.nameable)
@@ -222,6 +242,8 @@ class LlmModel(Model):
             reply = self._ask(prompt, number, fields)
             with self._lock:
                 found.append(self._reader.candidate(reply, question, prompt.names))
+        if readings is not None:
+            return self._chosen(question, prompt, found, readings, way)
         last = found[0]
         for repair in range(1, repairs + 1):
             if any(one.result is not None and not one.fault for one in found):
@@ -232,7 +254,29 @@ class LlmModel(Model):
             with self._lock:
                 last = self._reader.candidate(reply, question, prompt.names, repair)
             found.append(last)
-        return voted(found, self.language, samples)
+        return voted(found, self.language, 1 + samples)
+
+    def _chosen(
+        self, question: str, prompt: Prompt, own: Sequence[ReadReply], readings: Readings, way: str
+    ) -> list[Prediction]:
+        """The predictions by its own programs, those of the parser beside, and its choice of them."""
+        others = readings.candidates()
+        programs = alternatives(others)
+        voting = list(own)
+        if len(programs) > 1:
+            if way in ("none", "json-schema"):
+                told = WHICH.format(programs="\n".join(programs))
+                prompt, fields = prompt.with_reply(own[0].reply, told), {}
+            else:
+                fields = FIELDS[way](grammar_of(programs))
+            reply = self._ask(prompt, 0, fields)
+            with self._lock:
+                voting.append(self._reader.candidate(reply, question, prompt.names))
+        # Beside the votes of the language model, the parser's confidence counts so much in all.
+        votes = 1 + len(voting)
+        scale = votes * BESIDE / (1 - BESIDE)
+        weighed = [replace(one, weight=one.weight * scale) for one in others]
+        return voted([*weighed, *voting], self.language, votes + scale)
 
     @cached_property
     def grammar(self) -> str:

@@ -80,20 +80,14 @@ class Prompter:
         """
         examples = self._examples(question, corrected)
         names = self.names(question)
-        parts = []
-        if examples:
-            parts += ["Examples:"]
-            # The most similar one stands last, beside the question.
-            for one in reversed(examples):
-                program = write_nested_json(one.tree) if as_json else one.program
-                parts.append(f"Q: {one.question}\nA: {program}")
-        if self._settings.schema and (known := self._known(question, names, examples)):
-            parts += ["What is known:", *known]
-        parts.append(f"Q: {question.text}\nA:")
-        messages = [
-            {"role": "system", "content": self._system},
-            {"role": "user", "content": "\n".join(parts)},
-        ]
+        messages = [{"role": "system", "content": self._system}]
+        # As turns of the conversation: a model goes on with a program, and with nothing before it.
+        # The most similar one stands last, beside the question.
+        for one in reversed(examples):
+            program = write_nested_json(one.tree) if as_json else one.program
+            messages += _turn("user", one.question) + _turn("assistant", program)
+        known = self._known(question, names, examples) if self._settings.schema else []
+        messages += _turn("user", "\n".join([*known, question.text]))
         return Prompt(messages, tuple(names), self._nameable(question, names))
 
     def _nameable(self, question: Question, names: Sequence[str]) -> tuple[str, ...]:
@@ -130,6 +124,10 @@ class Prompter:
         found = [around.thing(name, words, used) for name in names[:NAMES]]
         kinds = around.kinds_in(words)
         return found + [around.things_of(kind, words, used) for kind in kinds[:KINDS]]
+
+
+def _turn(role: str, content: str) -> Messages:
+    return [{"role": role, "content": content}]
 
 
 def items_of(program: Call) -> list[str]:

@@ -86,6 +86,7 @@ class ReadReply:
     result: Denoted | None
     fault: str = ""
     repairs: int = 0
+    weight: float = 1.0  # of its vote, beside those of others
 
     @property
     def says(self) -> tuple[str, ...] | None:
@@ -214,29 +215,28 @@ def as_asked(program: Call, question: str, names: Sequence[str]) -> tuple[Call, 
 
 
 def voted(
-    candidates: Sequence[ReadReply], language: OutputLanguage, samples: int
+    candidates: Sequence[ReadReply], language: OutputLanguage, votes: float
 ) -> list[Prediction]:
     """A prediction for each answer that candidates give, the one of most votes first.
 
-    The first ``samples`` are no repairs. Its probability is the share of the votes that it has, one
-    more than there are counted: no vote is ever certain. A repaired program's vote counts less,
-    that of one which finds nothing hardly. Where all failed, the first one says why.
+    Its probability is the share that it has of all ``votes``, which are to be one more than there
+    are counted: no vote is ever certain. A repaired program's vote counts less, that of one which
+    finds nothing hardly. Where all failed, the first one says why.
     """
     weights: dict[tuple[str, ...], float] = {}
     firsts: dict[tuple[str, ...], Prediction] = {}
     for one in candidates:
         if (says := one.says) is None:
             continue
-        weight = REPAIRED**one.repairs * (EMPTY if one.fault or not says else 1.0)
+        weight = one.weight * REPAIRED**one.repairs * (EMPTY if one.fault or not says else 1.0)
         weights[says] = weights.get(says, 0.0) + weight
         firsts.setdefault(says, one.prediction)
     if not weights:
         failed = next(one.prediction for one in candidates)
         return [Prediction(failed.text, math.log(1e-4), failed.program, failed.error)]
-    votes = 1 + samples
     found = []
     for says in sorted(weights, key=lambda key: (-weights[key], list(firsts).index(key))):
-        share = math.log(min(1.0, weights[says] / votes))
+        share = math.log(max(1e-4, min(1.0, weights[says] / votes)))
         old = firsts[says]
         assert old.program is not None
         found.append(language.of_program(old.program, share, old.asking))

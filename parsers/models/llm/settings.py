@@ -33,6 +33,9 @@ class LlmSettings(CheckedSettings):
     what is known of the things that a question names is shown, too. ``whole_schema``: the relations
     and keys of the whole knowledge base as well, where there are at most so many.
 
+    ``beside`` is the run of a trained parser: it answers alone where it is ``sure`` so far; its
+    programs are candidates elsewhere.
+
     Of ``samples`` the first is the most probable, the others are drawn at a ``temperature``.
     ``repairs``: so often a program that is wrong or finds nothing is sent back. ``grammar``: how a
     server is told to write nothing but programs; ``auto`` finds out what it knows. ``depth``: the
@@ -47,11 +50,13 @@ class LlmSettings(CheckedSettings):
     name: str = ""
     local: str = ""
     key_from: str = "KOPL_API_KEY"
-    examples: Annotated[Int, Field(ge=0, le=64)] = 8
+    examples: Annotated[Int, Field(ge=0, le=64)] = 6
     retrieved: Bool = True
     own: str = ""
     schema: Bool = True
     whole_schema: Annotated[Int, Field(ge=0)] = 200
+    beside: str = ""
+    sure: Annotated[Float, Field(ge=0, le=1)] = 0.8
     samples: Annotated[Count, Field(le=64)] = 1
     temperature: Annotated[Float, Field(ge=0, le=2)] = 0.7
     repairs: Annotated[Int, Field(ge=0, le=2)] = 2
