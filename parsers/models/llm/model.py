@@ -259,7 +259,7 @@ class LlmModel(Model):
     def _chosen(
         self, question: str, prompt: Prompt, own: Sequence[ReadReply], readings: Readings, way: str
     ) -> list[Prediction]:
-        """The predictions by its own programs, those of the parser beside, and its choice of them."""
+        """The predictions by its own programs, the other parser's, and its choice of those."""
         others = readings.candidates()
         programs = alternatives(others)
         voting = list(own)
