@@ -4,10 +4,10 @@
     python benchmarks/agent.py --base-url http://localhost:8080/v1 --name MODEL --count 40
 
 The model sees what every agent is told (the server's instructions, its resource kopl://functions),
-one finished conversation, and the question (of benchmarks/people/world.jsonl, part dev). Each of its
-replies is one call of a tool as JSON, where the server keeps to a grammar under one that lets it
-write nothing else; what the tool says is the next message, cut where it is long. It has found its
-answer when it cites facts for a program: that program's denotation is compared with what is right.
+one finished conversation, and the question (of benchmarks/people/world.jsonl, part dev). Each of
+its replies is one call of a tool as JSON, where the server keeps to a grammar under one that lets
+it write nothing else; what the tool says is the next message, cut where it is long. It has found
+its answer when it cites facts for a program: what that denotes is compared with what is right.
 """
 
 from __future__ import annotations
