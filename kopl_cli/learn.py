@@ -136,6 +136,7 @@ def _learnt(arguments: argparse.Namespace) -> dict[str, Any] | None:
 
 def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Path:
     """Write the lesson of a new run, and say what it is; gives its folder."""
+    from kopl_base.progress import Progress
     from kopl_base.settings import pairs_of
     from kopl_cli.common import free_folder
     from parsers import learning
@@ -148,8 +149,9 @@ def _prepare(arguments: argparse.Namespace, old: Path, kb: KnowledgeBase) -> Pat
     changes = pairs_of(arguments.set)
     settings, _ = read_run(old)
     learning.lesson_settings(settings, folder, old, settings.kb).changed(changes)  # or an error
-    similar, lexicon = like(kb, corrections, arguments.each, settings.seed)
-    lesson = learning.prepared(old, corrections, similar, arguments.replay, settings.seed)
+    with Progress("preparing the lesson", None):
+        similar, lexicon = like(kb, corrections, arguments.each, settings.seed)
+        lesson = learning.prepared(old, corrections, similar, arguments.replay, settings.seed)
     about = {
         "from": str(old.resolve()), "corrections": len(corrections), "similar": len(similar),
         "replay": len(lesson.replay), "held out": arguments.held_out or learning.HELD_OUT,

@@ -60,11 +60,12 @@ STAGES: dict[str, dict[str, float]] = {
         "evaluating": 0.05, "calibrating refusals": 0.05,
     },
     "lesson": {
-        "reading questions": 0.05, "epoch": 0.6, "calibrating": 0.1, "calibrating refusals": 0.05,
-        "asking before and after": 0.2,
+        "preparing the lesson": 0.1, "reading questions": 0.05, "epoch": 0.5, "calibrating": 0.1,
+        "calibrating refusals": 0.05, "asking before and after": 0.2,
     },
 }  # fmt: skip
 SAID = {
+    "preparing the lesson": "making questions like the corrected ones",
     "generating questions": "making questions", "reading questions": "reading questions",
     "epoch": "training", "evaluating": "asking questions that it did not learn",
     "calibrating": "finding out how sure it is", "calibrating refusals": "learning when to refuse",

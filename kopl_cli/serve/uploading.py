@@ -68,7 +68,7 @@ class Upload:
     what: str = "kb"
     state: str = "running"
     done: float = 0.0
-    message: str = "waiting"
+    message: str = "reading it"
     place: str | None = None
     report: dict[str, Any] | None = None
     findings: list[dict[str, str]] = field(default_factory=list)
