@@ -22,6 +22,7 @@ from kopl.answer_forms import answer_of, read_form
 from kopl.answers import same_answer
 from kopl.diagram import chart
 from kopl.errors import ParseError, ProgramError
+from kopl.hints import Emptied, why_empty
 from kopl.program import Call
 from kopl.text import read
 from kopl_base.errors import KoplError, ReadError, counted
@@ -30,6 +31,7 @@ from kopl_cli.common import add_kb, open_kb, positive, seconds
 
 if TYPE_CHECKING:
     from kb import KnowledgeBase
+    from kopl.denotation import Outcome
     from kopl.executor import Executor, Result, TraceStep
 
 # Values of a call, and facts, that are shown; how many there are is always said.
@@ -81,7 +83,7 @@ class Reported:
     """A program that was run, or why it could not be: one of ``result`` and ``error`` is there.
 
     ``given`` is the program as it came, ``answers`` what is answered, ``expected`` what a question
-    set says it should be.
+    set says it should be, ``emptied`` the first call that finds nothing.
     """
 
     question: str | None
@@ -90,6 +92,7 @@ class Reported:
     error: KoplError | None = None
     answers: Sequence[str] = ()
     expected: Sequence[str] = ()
+    emptied: Emptied | None = None
 
     @property
     def heading(self) -> str:
@@ -136,8 +139,11 @@ def report(executor: Executor, item: Mapping[str, Any] | KoplError) -> Reported:
         return Reported(question, given, error=error)
     except ValueError as error:
         return Reported(question, given, error=ParseError(str(error)))
+    known: dict[Call, Outcome] = {}
+    emptied = why_empty(executor.kb, call, lambda one: executor.outcome(one, known))
     expected = item.get("answers") or ([item["answer"]] if item.get("answer") is not None else [])
-    return Reported(question, given, result, None, answers, [*map(str, expected)])
+    said = [*map(str, expected)]
+    return Reported(question, given, result, None, answers, said, emptied)
 
 
 def one_page(executor: Executor, program: Call, question: str | None = None) -> str:
@@ -216,7 +222,7 @@ def _article(number: int, one: Reported, numbered: bool) -> Iterator[str]:
         names = shown(str(one.result.program))
         yield f'<figure class="chart" role="img" aria-label="{names}" tabindex="0">\n'
         yield f"{picture}</figure>\n"
-    yield from _steps(trace, empty)
+    yield from _steps(trace, empty, number)
     yield from _evidence(one.result)
     yield "</article>\n"
 
@@ -238,15 +244,18 @@ def _answer(one: Reported, trace: Sequence[TraceStep], empty: Sequence[int]) -> 
     else:
         calls = ", ".join(f"<code>{shown(trace[at].text)}</code>" for at in empty)
         yield f'<p class="answer bad"><strong>No answer</strong>: nothing is left at {calls}.</p>\n'
+        if one.emptied is not None and one.emptied.there:
+            yield f"<p>What there is instead: {_listed(one.emptied.there, VALUES)}.</p>\n"
     if not one.is_expected:
         yield f'<p class="bad">Expected: {_listed(one.expected, VALUES)}</p>\n'
     for hint in one.result.hints:
         yield f"<p>{shown(hint)}</p>\n"
 
 
-def _steps(trace: Sequence[TraceStep], empty: Sequence[int]) -> Iterator[str]:
+def _steps(trace: Sequence[TraceStep], empty: Sequence[int], number: int) -> Iterator[str]:
     yield "<details open>\n<summary>What each call gives</summary>\n"
-    yield '<div class="wide" role="region" aria-label="Calls" tabindex="0"><table>\n'
+    label = f"Calls of program {number}"
+    yield f'<div class="wide" role="region" aria-label="{label}" tabindex="0"><table>\n'
     yield '<thead><tr><th scope="col">#</th><th scope="col">Call</th><th scope="col">Count</th>'
     yield '<th scope="col">First values</th></tr></thead>\n<tbody>\n'
     for step in trace:

@@ -8,16 +8,12 @@ from typing import Any, TypeAlias, TypeGuard, get_args
 from weakref import WeakKeyDictionary
 
 from kopl.completion import Completer, Scope
-from kopl.drafts import Draft, Path, Slot, SlotKind, read_draft
-from kopl.errors import LimitError
+from kopl.drafts import Draft, Path, Slot, SlotKind
 from kopl_cli.serve.bases import Base, Playground
+from kopl_cli.serve.programs import VIEW
 from kopl_cli.serve.routes import (
-    LONGEST,
-    MAYBE,
     MAYBE_TEXT,
-    OBJECT,
     TEXT,
-    TRUTH,
     WHOLE,
     Field,
     RequestError,
@@ -25,21 +21,6 @@ from kopl_cli.serve.routes import (
     listed,
     record,
 )
-
-
-def draft_of(base: Base, program: Any) -> Draft:
-    """A program with or without holes in any spelling; raises KoplError within the limits."""
-    if isinstance(program, str) and len(program) > LONGEST:
-        raise LimitError(f"a program may have {LONGEST:,} characters")
-    return _within(base, read_draft(program))
-
-
-def _within(base: Base, draft: Draft) -> Draft:
-    most = base.limits.calls
-    if draft.size > most:
-        raise LimitError(f"the program has {draft.size} calls; the limit is {most}")
-    return draft
-
 
 # --- completing -----------------------------------------------------------------------------------
 
@@ -61,7 +42,7 @@ class Completers:
 
 def _complete(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     base = playground.base(given["kb"])
-    draft, slot = draft_of(base, given["program"]), _slot(given["hole"])
+    draft, slot = base.draft(given["program"]), _slot(given["hole"])
     found = (
         playground.part(Completers)
         .of(base)
@@ -160,18 +141,14 @@ OPERATIONS["insert"] = OPERATIONS["wrap"]
 
 def _edit(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     base, operation = playground.base(given["kb"]), given["operation"]
-    draft, done = draft_of(base, given["program"]), operation.get("do")
+    draft, done = base.draft(given["program"]), operation.get("do")
     if done not in OPERATIONS:
         raise RequestError(
             f"operation: 'do' must be one of {', '.join(OPERATIONS)}", field="operation"
         )
-    return {"view": _within(base, OPERATIONS[done](draft, _Given(operation))).view()}
+    return {"view": base.draft(OPERATIONS[done](draft, _Given(operation))).view()}
 
 
-VIEW = record(
-    text=TEXT, draft=MAYBE, complete=TRUTH, calls=listed(OBJECT), holes=listed(OBJECT),
-    problems=listed(OBJECT),
-)  # fmt: skip
 SUGGESTION = record(
     text=TEXT, kind=TEXT, count={"type": ["integer", "null"]}, example=MAYBE_TEXT, doc=MAYBE_TEXT,
     also=MAYBE_TEXT, sets=listed(record(index=WHOLE, text=TEXT)),

@@ -104,7 +104,7 @@ def test_a_page_tells_all_of_its_programs(
     assert "Answer: Oslo" in said and "Answer: no" in said
     assert "18,496" in said or re.search(r"[\d,]+ answers", said)
     assert "No answer: nothing is left at Find('Nrway')" in said
-    assert "did you mean" in said and "there is no function 'Relat'" in said
+    assert "What there is instead: " in said and "there is no function 'Relat'" in said
     assert "Expected: Oslo" in said
     assert "Norway | capital | Oslo" in said
     assert len([1 for tag, given in tags.found if given.get("class") == "chart"]) == 4
