@@ -10,6 +10,7 @@ import contextlib
 import os
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from kopl_base.visitors import EVERYWHERE, LOOPBACK, Visitors, bracketed, new_to
 from kopl_cli.common import add_kb, open_kb, port, positive, seconds
 
 if TYPE_CHECKING:
+    from kb import KnowledgeBase
     from kopl_cli.serve.bases import Playground, ServedRun
 
 TOKEN = "KOPL_SERVE_TOKEN"
@@ -83,6 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
         import uvicorn
 
         from kopl_cli.serve.application import application
+        from kopl_cli.serve.asking import Asker
     except ImportError as error:
         package = (error.name or "starlette").partition(".")[0]
         if package not in ("starlette", "uvicorn", "anyio", "h11"):
@@ -96,6 +99,12 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         playground = _playground(arguments)
         print(f"kopl: the playground is at {_address(visitors)} (Ctrl-C stops it)", flush=True)
+        # Once the page is there: loading takes the interpreter for a second or two.
+        loading = threading.Timer(
+            1.0, lambda: playground.part(Asker).prepare(playground.base(None))
+        )
+        loading.daemon = True
+        loading.start()
         config = uvicorn.Config(
             application(playground, visitors), log_level="warning", access_log=False,
             server_header=False, timeout_graceful_shutdown=3, lifespan="on", ws="none",
@@ -113,16 +122,24 @@ def _playground(arguments: argparse.Namespace) -> Playground:
     from kopl_cli.serve.learning import Learning
     from kopl_cli.serve.uploading import Uploads
 
-    found = _run(arguments)
+    runs = _runs(arguments.folder)
+    kb, place, runs = _opened(arguments, runs)
+    run = next((one for one in runs if one.fingerprint == kb.fingerprint), None)
+    if run is None and runs:
+        run = runs[0]
+        print(
+            f"kopl: {run.folder} was trained on another knowledge base ({run.kb}); here it goes by"
+            " the names of relations and keys",
+            file=sys.stderr,
+        )
+    if run is not None and arguments.folder is None:
+        print(f"kopl: questions go to {run.folder}, the newest run", file=sys.stderr)
     limits = ServeLimits(seconds=arguments.timeout, ids=arguments.max_ids)
-    playground = Playground(limits, found, arguments.reasoner, Path(arguments.own))
-    if arguments.kb is None:
-        arguments.kb = "world" if found is None else found.kb
-    place = arguments.kb
+    playground = Playground(limits, run, arguments.reasoner, Path(arguments.own))
     if place != "world" and Path(place).exists():  # what is trained on it finds it from anywhere
         place = str(Path(place).resolve())
-    name = arguments.kb if arguments.kb == "world" else Path(arguments.kb).name.partition(".")[0]
-    base = playground.add(open_kb(arguments), name, place=place)
+    name = place if place == "world" else Path(place).name.partition(".")[0]
+    base = playground.add(kb, name, place=place)
     if arguments.properties is not None:
         from kopl.sparql.properties import read_properties
 
@@ -130,22 +147,42 @@ def _playground(arguments: argparse.Namespace) -> Playground:
         base.properties = Path(arguments.properties)
     playground.part(Uploads)
     playground.part(Learning).begun()
-    if playground.run is not found and playground.run is not None:
+    if playground.run is not run and playground.run is not None:
         print(f"kopl: {playground.run.folder} is asked, which was kept", file=sys.stderr)
     return playground
 
 
-def _run(arguments: argparse.Namespace) -> ServedRun | None:
-    """The run that is named, else the newest one, which is told."""
+def _runs(folder: str | None) -> list[ServedRun]:
+    """The run that is named, else all in the usual folder, the newest first."""
     from kopl_cli.last_run import RUNS, trained
     from kopl_cli.serve.bases import ServedRun
 
-    if arguments.folder is not None:
-        return ServedRun.of(Path(arguments.folder))
-    for folder in trained(RUNS)[:1]:
-        print(f"kopl: questions go to {folder}, the newest run", file=sys.stderr)
-        return ServedRun.of(folder)
-    return None
+    if folder is not None:
+        return [ServedRun.of(Path(folder))]
+    found = []
+    for one in trained(RUNS):
+        with contextlib.suppress(KoplError):
+            found.append(ServedRun.of(one))
+    return found
+
+
+def _opened(
+    arguments: argparse.Namespace, runs: list[ServedRun]
+) -> tuple[KnowledgeBase, str, list[ServedRun]]:
+    """The knowledge base, its place, and the runs that may be asked.
+
+    Raises KoplError where that of a run that is named is not to be found.
+    """
+    place = arguments.kb or (runs[0].kb if runs else "world")
+    if arguments.kb is None and runs and place != "world" and not Path(place).exists():
+        lost = f"{runs[0].folder}: the run's knowledge base is not to be found: {place}"
+        if arguments.folder is not None:
+            raise KoplError(f"{lost}; if it moved, say where it is: --kb KB")
+        print(f"kopl: {lost}; the bundled one is served", file=sys.stderr)
+        place = "world"
+        runs = [one for one in runs if one.kb == place]
+    arguments.kb = place
+    return open_kb(arguments), place, runs
 
 
 def _listen(host: str, number: int) -> socket.socket:

@@ -5,18 +5,21 @@ One thread has the network. It loads the run when the first question comes, or b
 
 from __future__ import annotations
 
-import queue
 import threading
+from collections import OrderedDict, deque
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 from kopl.drafts import Draft
 from kopl_base.errors import KoplError
 from kopl_base.packages import needs
+from kopl_cli.common import torch_is_needed
 from kopl_cli.serve.bases import Base, Playground, ServedRun
 from kopl_cli.serve.programs import answer as answered
+from kopl_cli.serve.programs import emptied
 from kopl_cli.serve.routes import (
     MAYBE,
     OBJECT,
@@ -34,6 +37,12 @@ if TYPE_CHECKING:
     from parsers.parser import Answer, Parser
 
 LONGEST_QUESTION = 2000
+# Questions that the network reads at once: more are quicker in all, but the first wait longer.
+TOGETHER = 16
+# Answers that are kept for who asks the same again.
+KEPT = 256
+# The confidence from which an answer is sure, of a run that was not fitted for refusing.
+SURE = 0.5
 
 
 @dataclass
@@ -47,80 +56,198 @@ class _Asked:
     least: float | None
     future: Future[dict[str, Any]] = field(default_factory=Future)
 
+    @property
+    def options(self) -> tuple[Any, ...]:
+        """What must be the same for questions that are asked together."""
+        return self.base, self.top, self.beams, self.least
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What must be the same for questions with the same answer."""
+        return self.base.kb.fingerprint, self.question, self.top, self.beams, self.least
+
 
 class Asker:
     """Asks the parser of the playground's run, for all requests."""
 
     def __init__(self, playground: Playground) -> None:
         self.playground = playground
-        self.failed: str | None = None
-        self._waiting: queue.SimpleQueue[_Asked | None] = queue.SimpleQueue()
-        self._count = 0
-        self._lock = threading.Lock()
+        self._waiting: deque[_Asked] = deque()
+        self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._parsers: dict[str, tuple[ServedRun, Parser]] = {}
+        self._run: ServedRun | None = None  # whose parsers and answers are kept
+        self._parsers: dict[str, Parser | KoplError] = {}
+        self._known: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 
-    def submit(self, base: Base, question: str, **options: Any) -> Future[dict[str, Any]]:
+    def submit(
+        self, base: Base, question: str, *, top: int = 3, beams: int = 4, least: float | None = None
+    ) -> Future[dict[str, Any]]:
         """The answer of ``/api/ask`` to a question, as a future.
 
-        Raises BusyError where too many wait already, and MissingPartError without a run.
+        Raises BusyError where too many wait already, MissingPartError without a run, and KoplError
+        for a question without words.
         """
-        if self.playground.run is None:
+        if (why := self.why_not(base)) is not None:
             raise MissingPartError(
-                "there is no trained run to ask", to_try="train one: kopl train; then --run RUN"
+                why, to_try="train a run: kopl train; or name one with --run RUN"
             )
-        if find_spec("torch") is None:
-            raise MissingPartError(needs("asking", "torch", extra="train"))
+        if not any(letter.isalnum() for letter in question):
+            raise KoplError("the question is empty: it has no letter and no digit")
+        asked = _Asked(base, question, top, beams, least)
         most = self.playground.limits.waiting
-        with self._lock:
-            if self._count >= most:
+        with self._changed:
+            if len(self._waiting) >= most or self.playground.closing.is_set():
                 raise BusyError(f"{most} questions wait already", to_try="ask again in a moment")
-            self._count += 1
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
-                self._thread.start()
-        asked = _Asked(base, question, **options)
-        self._waiting.put(asked)
+            self._waiting.append(asked)
+            self._begin()
+            self._changed.notify()
         return asked.future
 
-    def _work(self) -> None:
-        while (first := self._waiting.get()) is not None:
-            with self._lock:
-                self._count -= 1
-            if not first.future.set_running_or_notify_cancel():
-                continue
-            try:
-                first.future.set_result(self._ask(first))
-            except BaseException as error:  # whoever waits must hear of it
-                first.future.set_exception(error)
+    def prepare(self, base: Base) -> None:
+        """Load the run in the background, so that the first answer is quick."""
+        if self.why_not(base) is None:
+            with self._changed:
+                self._waiting.append(_Asked(base, "", 1, 1, None))
+                self._begin()
+                self._changed.notify()
 
-    def _ask(self, asked: _Asked) -> dict[str, Any]:
-        parser = self.parser(asked.base)
-        answers = parser.ask(
-            asked.question, top=asked.top, beams=asked.beams, least_confidence=asked.least
-        )
-        return {
-            "question": asked.question,
-            "answers": [_shown(one, asked) for one in answers],
-            "why_empty": None,
-        }
-
-    def parser(self, base: Base) -> Parser:
-        """The run's parser on a knowledge base, loaded when it is first asked."""
-        from parsers.parser import Parser
-
+    def why_not(self, base: Base) -> str | None:
+        """Why questions cannot be asked of a knowledge base; None where they can."""
         run = self.playground.run
-        assert run is not None
-        known = self._parsers.get(base.id)
-        if known is None or known[0] is not run:
-            is_new = run.fingerprint != base.kb.fingerprint
-            parser = Parser.load(run.folder, base.kb, new_kb=is_new)
-            self._parsers[base.id] = known = run, parser
-        return known[1]
+        if run is None:
+            return "there is no trained run to ask"
+        if find_spec("torch") is None:
+            return needs("asking", "torch", extra="train")
+        found = self._parsers.get(base.kb.fingerprint) if self._run is run else None
+        return str(found) if isinstance(found, KoplError) else None
+
+    def is_loaded(self, base: Base) -> bool:
+        """Whether the run is there, so that an answer is quick."""
+        known = self._parsers.get(base.kb.fingerprint)
+        return self._run is self.playground.run and not isinstance(known, KoplError | NoneType)
 
     def close(self) -> None:
-        """Let the thread end."""
-        self._waiting.put(None)
+        """Let the thread end; what waits is told so."""
+        with self._changed:
+            left, self._waiting = self._waiting, deque()
+            self._changed.notify()
+        for asked in left:
+            if asked.future.set_running_or_notify_cancel():
+                asked.future.set_exception(BusyError("the server stops"))
+
+    # --- in the thread ------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
+            self._thread.start()
+
+    def _work(self) -> None:
+        while batch := self._next():
+            going = [one for one in batch if one.future.set_running_or_notify_cancel()]
+            try:
+                self._answer(going)
+            except BaseException as error:  # whoever waits must hear of it
+                for one in going:
+                    if not one.future.done():
+                        one.future.set_exception(error)
+
+    def _next(self) -> list[_Asked]:
+        """The questions that wait and may be asked together; none when the server stops."""
+        with self._changed:
+            while not self._waiting and not self.playground.closing.is_set():
+                self._changed.wait()
+            if self.playground.closing.is_set():
+                return []
+            options = self._waiting[0].options
+            taken: list[_Asked] = []
+            left: deque[_Asked] = deque()
+            for one in self._waiting:
+                fits = len(taken) < TOGETHER and one.options == options
+                (taken if fits else left).append(one)
+            self._waiting = left
+            return taken
+
+    def _answer(self, batch: list[_Asked]) -> None:
+        if not batch:
+            return
+        first = batch[0]
+        parser = self._parser(first.base)
+        new: dict[tuple[Any, ...], list[_Asked]] = {}
+        for one in batch:
+            if (known := self._known.get(one.key)) is not None:
+                self._known.move_to_end(one.key)
+                one.future.set_result(known)
+            elif not one.question:  # only to load the run
+                one.future.set_result({})
+            else:
+                new.setdefault(one.key, []).append(one)
+        asked = [same[0] for same in new.values()]
+        questions = [one.question for one in asked]
+        for one, found in zip(
+            asked,
+            parser.ask_many(
+                questions, top=first.top, beams=first.beams, least_confidence=first.least
+            ),
+            strict=True,
+        ):
+            for same in new[one.key]:
+                if isinstance(found, KoplError):
+                    same.future.set_exception(found)
+                elif same is one:
+                    shown = self._known[one.key] = _told(found, one)
+                    same.future.set_result(shown)
+                else:
+                    same.future.set_result(self._known[one.key])
+            while len(self._known) > KEPT:
+                self._known.popitem(last=False)
+
+    def _parser(self, base: Base) -> Parser:
+        """The run's parser on a knowledge base, loaded when it is first asked; raises KoplError."""
+        run = self.playground.run
+        if run is not self._run:
+            self._run = run
+            self._parsers.clear()
+            self._known.clear()
+        if run is None:
+            raise MissingPartError("there is no trained run to ask")
+        mark = base.kb.fingerprint
+        if mark not in self._parsers:
+            known = {one.kb.fingerprint for one in [*self.playground.bases.values()]}
+            for other in self._parsers.keys() - known:
+                del self._parsers[other]
+            try:
+                self._parsers[mark] = _load(run, base)
+            except KoplError as error:
+                self._parsers[mark] = MissingPartError(str(error))
+        found = self._parsers[mark]
+        if isinstance(found, KoplError):
+            raise found
+        return found
+
+
+def _load(run: ServedRun, base: Base) -> Parser:
+    with torch_is_needed():
+        from parsers.parser import Parser
+
+    is_new = run.fingerprint != base.kb.fingerprint
+    return Parser.load(run.folder, base.kb, new_kb=is_new)
+
+
+# --- what is told of answers ----------------------------------------------------------------------
+
+
+def _told(answers: list[Answer], asked: _Asked) -> dict[str, Any]:
+    why = None
+    if answers and answers[0].program is not None and answers[0].result is not None:
+        strings = answers[0].result.denotation
+        if not strings or strings == ["0"]:
+            why = emptied(asked.base, answers[0].program)
+    return {
+        "question": asked.question,
+        "answers": [_shown(one, asked) for one in answers],
+        "why_empty": why,
+    }
 
 
 def _shown(found: Answer, asked: _Asked) -> dict[str, Any]:
@@ -128,30 +255,47 @@ def _shown(found: Answer, asked: _Asked) -> dict[str, Any]:
 
     base, program, said = asked.base, found.program, found.read_as or asked.question
     result, refused = found.result, found.refused
+    confidence = round(float(found.confidence), 6)
+    # A run that was fitted for it refuses what is not sure.
+    is_sure = found.sure is not None or confidence >= SURE
+    told_of: dict[str, Any] | None = None
+    if result is not None:
+        told_of = answered(base, found.answers, result.ms, getattr(result, "hints", ()))
     return {
         "program": None if program is None else Draft.of(program).view(),
         "text": found.prediction.text,
-        "answer": None
-        if result is None
-        else answered(base, [*found.answers], result.ms, getattr(result, "hints", [])),
+        "answer": told_of,
         "error": None if found.error is None else told(found.error)[1]["error"],
-        "confidence": round(float(found.confidence), 6),
-        "sure": refused is None and found.error is None,
+        "confidence": confidence,
+        "calibrated": found.is_calibrated,
+        "sure": refused is None and found.error is None and is_sure,
         "refused": None
         if refused is None
-        else {"kind": refused.kind, "message": refused.message, "said": [*refused.near]},
+        else {"kind": refused.kind, "message": refused.message, "near": [*refused.near]},
         "unsaid": [] if program is None else unsaid(program, said, base.kb),
+        "unnamed": [*found.unnamed],
+        "form": None if found.form is None else found.form.to_json(),
         "read_as": found.read_as,
     }
 
 
+def teller(playground: Playground, base: Base) -> dict[str, Any]:
+    """What ``/api/info`` says of asking."""
+    asker = playground.part(Asker)
+    why = asker.why_not(base)
+    shown: dict[str, Any] = {"can": {"ask": {"yes": why is None, "why": why}}}
+    if playground.run is not None:
+        shown["run"] = {
+            "loaded": asker.is_loaded(base),
+            "moved": playground.run.fingerprint != base.kb.fingerprint,
+        }
+    return shown
+
+
 def _ask(playground: Playground, given: dict[str, Any]) -> Future[dict[str, Any]]:
     base = playground.base(given["kb"])
-    question = given["question"]
-    if not any(letter.isalnum() for letter in question):
-        raise KoplError("the question is empty: it has no letter and no digit")
     options = {name: given[name] for name in ("top", "beams", "least")}
-    return playground.part(Asker).submit(base, question, **options)
+    return playground.part(Asker).submit(base, given["question"], **options)
 
 
 ROUTES = [

@@ -69,6 +69,26 @@ def test_guided_by_execution(told: Any) -> None:
     assert told.asked == [(4, True), (4, True), (2, True)]
 
 
+def test_many_asked_together_are_answered_as_one_by_one(
+    trained: Path, small_examples: list[Example]
+) -> None:
+    from parsers.parser import Parser
+
+    parser = Parser.load(trained)
+    questions = [example.question for example in small_examples[::6]]
+    asked = [*questions[:3], "?!", *questions[3:]]
+    for options in ({"top": 3}, {"guided": False, "beams": 2}, {"beams": 1, "guided": False}):
+        many = list(parser.ask_many(asked, **options))
+        assert isinstance(many.pop(3), KoplError)
+        for question, found in zip(questions, many, strict=True):
+            alone = parser.ask(question, **options)
+            assert [one.prediction.text for one in found] == [one.prediction.text for one in alone]
+            assert [one.answers for one in found] == [one.answers for one in alone]
+            sure = [one.confidence for one in alone]
+            assert [one.confidence for one in found] == pytest.approx(sure, rel=1e-4)
+    assert list(parser.ask_many([])) == []
+
+
 def test_not_guided(told: Any) -> None:
     answers = told.ask(QUESTION, top=3, guided=False, constrained=False)
     assert [str(one.program) for one in answers] == [

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kb import load
+from kb import KnowledgeBase, load
 from kopl_base.visitors import Visitors
 
 pytest.importorskip("starlette", reason="the extra serve is not installed")
@@ -35,10 +36,16 @@ def client_of(playground: Playground, **visitors: Any) -> TestClient:
 
 
 @pytest.fixture(scope="session")
-def playground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Playground]:
+def world() -> KnowledgeBase:
+    """The bundled knowledge base."""
+    return load("world")
+
+
+@pytest.fixture
+def playground(world: KnowledgeBase, tmp_path: Path) -> Iterator[Playground]:
     """The bundled knowledge base without a run."""
-    made = Playground(ServeLimits(), folder=tmp_path_factory.mktemp("playground"))
-    made.add(load("world"), "world", place="world")
+    made = Playground(ServeLimits(), folder=tmp_path)
+    made.add(world, "world", place="world")
     yield made
     made.close()
 

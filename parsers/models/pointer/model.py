@@ -240,13 +240,32 @@ class PointerModel(Model):
         asked = self._read([self.read(question) for question in questions])
         if beams == 1 and not guided:
             return [[self._prediction(one) for one in found] for found in decoder.best(asked)]
-        result = []
-        for question in asked:
-            [found] = decoder.best([question], beams)
-            if guided:
-                found = self._guided(found, question, beams if constrained else 0)
-            result.append([self._prediction(one) for one in _together(found)])
-        return result
+        kept = beams if constrained else 0
+        return [
+            self._chosen(decoder.best([question], beams)[0], question, kept, guided)
+            for question in asked
+        ]
+
+    def written_together(
+        self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
+    ) -> list[list[Prediction]]:
+        """The same with one search for all questions."""
+        if beams == 1 and not guided:
+            return self.written(questions, beams, constrained, guided)
+        asked = self._read([self.read(question) for question in questions])
+        kept = beams if constrained else 0
+        every = self._decoder(constrained).best(asked, beams)
+        return [
+            self._chosen(found, question, kept, guided)
+            for found, question in zip(every, asked, strict=True)
+        ]
+
+    def _chosen(
+        self, found: list[Written], asked: Asked, beams: int, guided: bool
+    ) -> list[Prediction]:
+        if guided:
+            found = self._guided(found, asked, beams)
+        return [self._prediction(one) for one in _together(found)]
 
     @cached_property
     def speller(self) -> Speller:
