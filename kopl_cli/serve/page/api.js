@@ -131,12 +131,15 @@ export function trainEvents(listener) {
 
 export const openapi = () => get("api/openapi.json");
 
-/** Only the newest of several requests counts: `latest(f)(...)` gives up the one before it. */
+/** Only the newest of several requests counts: `latest(f)(...)` gives up the one before it, and
+ * `latest(f).stop()` the one that is under way. */
 export function latest(action) {
   let controller = null;
-  return (...given) => {
+  const newest = (...given) => {
     controller?.abort();
     controller = new AbortController();
     return action(...given, { signal: controller.signal });
   };
+  newest.stop = () => controller?.abort();
+  return newest;
 }

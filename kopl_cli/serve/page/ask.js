@@ -143,7 +143,7 @@ class Ask {
       !reading.refused && !reading.sure ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
       reading.unsaid?.length ? this.unsaid(reading) : null,
       reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
-      (reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
+      (found.why_empty ? [] : reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
       reading.program && !reading.refused ? this.explanation(program, reading) : program && !reading.refused ? h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))) : null,
     );
   }
@@ -254,7 +254,10 @@ class Ask {
     put(this.head, h("h1", {}, "Ask ", said(base.name, { most: 60 })), lead);
     api.schema({ kb: this.app.kb }).then(
       ({ concepts }) => {
-        const largest = concepts.filter((one) => one.count > 0 && one.count < base.entities * 0.9).sort((one, other) => other.count - one.count).slice(0, 5);
+        // Kinds that have no kinds below them say most.
+        const above = new Set(concepts.flatMap((one) => one.parents || []));
+        const lowest = concepts.filter((one) => !above.has(one.name) && one.count > 0);
+        const largest = lowest.sort((one, other) => other.count - one.count).slice(0, 5);
         if (largest.length) lead.append("Among them: ", ...largest.flatMap((one, index) => [index ? ", " : "", said(`${one.name} (${one.count.toLocaleString("en")})`, { most: 60 })]), ".");
       },
       () => null, // the figures alone do
@@ -282,7 +285,7 @@ class Ask {
         "info",
         "No parser has been trained yet",
         h("p", {}, "Questions need one. Everything else works now: write a program with suggestions, run it, and look at every step; the examples below are good beginnings."),
-        can.why ? h("p", { class: "small" }, saidWhole(can.why)) : null,
+        can.why ? h("p", { class: "small" }, saidWhole(sentence(can.why))) : null,
         h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write a program"), train.yes ? button("Train the default parser", start) : null),
         !train.yes && train.why ? h("p", { class: "small" }, "To train one here: ", saidWhole(train.why)) : null,
         failed,
@@ -345,4 +348,9 @@ class Ask {
       ),
     );
   }
+}
+
+/** A remark of the server as a sentence. */
+function sentence(text) {
+  return text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }

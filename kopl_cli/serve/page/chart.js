@@ -18,6 +18,9 @@ const LEAST = 0.72; // a chart is not drawn smaller than this
 // Each text apart from the direction of its neighbours.
 const apart = (text) => `\u2068${visible(text)}\u2069`;
 
+/** What arguments are called for people. */
+export const LABELS = { op: "comparison", qkey: "qualifier", qvalue: "qualifier's value", key: "attribute" };
+
 /** The words of a call without its function: `[{text, index}]`, index null for a sign between.
  * "population > 1000", "capital →", "largest area": known by the kinds of the arguments. */
 export function phrase(call, functions) {
@@ -32,13 +35,15 @@ export function phrase(call, functions) {
   if (extreme) said.push(extreme);
   for (const word of words) {
     if (word === operator || word === extreme) continue;
+    const last = said[said.length - 1];
     if (/value$/.test(word.name) && words.length > 1) said.push(operator || { text: "=", index: null });
+    else if (last && last !== extreme && last !== operator && word !== direction) said.push({ text: "\u00b7", index: null });
     if (word === direction && word.text) {
       said.push({ ...word, text: word.text === "forward" ? "\u2192 forward" : "\u2190 backward" });
     } else said.push(word);
   }
   if (operator && !said.includes(operator)) said.unshift(operator);
-  return said.map(({ text, index, name }) => ({ text, index, name }));
+  return said.map(({ text, index, name }) => ({ text, index, name: LABELS[name] || name }));
 }
 
 // What is one by its nature is not counted.
@@ -47,7 +52,7 @@ const SINGLE = new Set(["a number", "yes or no"]);
 /** What a call gave in a few words: `{count, values, more}`; `count` is null for a number or a
  * truth, and all is null where nothing is known yet. */
 export function gave(call, step) {
-  if (!step || step.count === null || step.count === undefined) return null;
+  if (!step || !["ok", "empty"].includes(step.state)) return null;
   const values = step.values.slice(0, SHOWN).map((value) => cut(visible(value.text), 40));
   return { count: SINGLE.has(call.output) ? null : count(step.count), values, more: step.count > values.length };
 }

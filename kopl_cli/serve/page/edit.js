@@ -2,6 +2,7 @@
 // Every change is an operation of POST /api/edit; what may stand in a place says /api/complete.
 
 import * as api from "./api.js";
+import { LABELS } from "./chart.js";
 import { combobox } from "./combobox.js";
 import { button, h, put, said, visible } from "./dom.js";
 
@@ -58,7 +59,7 @@ export function callForm(call, desk) {
 function completing(hole, desk) {
   return (prefix, options) => {
     const scope = desk.everything ? "schema" : "here";
-    return api.complete({ kb: desk.app.kb, program: desk.view.draft, hole, prefix, limit: 40, scope }, options);
+    return api.complete({ kb: desk.app.kb, program: desk.view.draft, hole, prefix: prefix.slice(0, 500), limit: 40, scope }, options);
   };
 }
 
@@ -82,9 +83,6 @@ function functionField(call, desk, message, keyed) {
   });
   return keyed(box, "function");
 }
-
-// What arguments are called for people.
-const LABELS = { op: "comparison", qkey: "qualifier", qvalue: "qualifier's value", key: "attribute", value: "value", name: "name", concept: "concept", relation: "relation", direction: "direction" };
 
 function argumentField(call, argument, index, desk, message, keyed) {
   const label = LABELS[argument.name] || argument.name;
@@ -119,7 +117,7 @@ export function mends(call, draft, app, change) {
     if (written === null) return;
     const hole = { path: call.path, slot: "argument", index };
     // A name that is not there is looked for by how it is written.
-    const prefix = call.inputs.length ? "" : written;
+    const prefix = call.inputs.length ? "" : written.slice(0, 500);
     try {
       const found = await api.complete({ kb: app.kb, program: draft, hole, prefix, limit: MENDS + 1, scope: "here" });
       const others = found.suggestions.filter((one) => one.text !== written || one.sets?.length).slice(0, MENDS);

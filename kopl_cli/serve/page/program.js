@@ -1,7 +1,7 @@
 // Program: the flow chart, every call with what it gives, and the changes that a person makes.
 
 import * as api from "./api.js";
-import { chart, gave, phrase, same, STATES } from "./chart.js";
+import { chart, gave, LABELS, phrase, same, STATES } from "./chart.js";
 import { callForm, KEYS, mends, nextFocus } from "./edit.js";
 import { answerText, factItem } from "./pieces.js";
 import { button, count, counted, cut, h, isTyping, labelled, note, problemNote, put, rested, said, saidWhole, say, time, visible } from "./dom.js";
@@ -94,6 +94,9 @@ class Desk {
   }
 
   clear() {
+    this.running.stop();
+    this.readLater.stop();
+    this.runLater.stop();
     Object.assign(this, { text: null, view: null, steps: [], selected: null, started: null, answer: null, problem: null });
     this.history = new Undo(null);
     this.board.hidden = true;
@@ -297,17 +300,17 @@ class Desk {
   drawList() {
     const active = document.activeElement;
     const key = this.list.contains(active) ? active.dataset.focus : null;
-    const typed = key && active.dataset.typed ? active.value : null;
+    const typed = key && active.dataset.typed ? { value: active.value, from: active.selectionStart, to: active.selectionEnd } : null;
     put(this.list, this.view.calls.map((call) => this.item(call)));
     if (!key) return;
     const again = this.list.querySelector(`[data-focus="${key}"]`);
     if (!again) return;
+    if (typed) again.value = typed.value;
     again.focus({ preventScroll: true });
-    if (typed !== null) {
-      again.value = typed;
-      again.dataset.typed = "yes";
-      again.dispatchEvent(new Event("input"));
-    }
+    if (!typed) return;
+    // What is just being typed goes on where it was.
+    again.setSelectionRange(typed.from, typed.to);
+    again.dispatchEvent(new Event("input"));
   }
 
   item(call) {
@@ -402,7 +405,7 @@ class Desk {
       put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, view.holes.length === 1 ? "One thing is still missing: " : `${view.holes.length} things are still missing: `, view.holes.slice(0, 4).map((hole, index) => [index ? ", " : null, button(this.holeName(hole), () => this.toHole(hole), { kind: "link" })]), view.holes.length > 4 ? ", \u2026" : "."));
       this.timing.textContent = "";
     } else if (answer) {
-      put(this.result, h("h2", {}, "Answer"), answerText(answer), (answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
+      put(this.result, h("h2", {}, "Answer"), answerText(answer), (this.why ? [] : answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
       this.timing.textContent = answer.ms === undefined ? "" : `ran in ${time(answer.ms)}`;
     } else if (!this.problem && !this.view.problems.length) {
       const failed = this.failed || this.steps.find((step) => step?.state === "error");
@@ -434,7 +437,10 @@ class Desk {
   holeName(hole) {
     const call = this.callAt(hole.path);
     const declared = this.app.info.functions.find((one) => one.name === call?.function);
-    if (hole.slot === "argument" && declared) return `${declared.arguments[hole.index].name} of ${call.function}`;
+    if (hole.slot === "argument" && declared) {
+      const { name } = declared.arguments[hole.index];
+      return `${LABELS[name] || name} of ${call.function}`;
+    }
     return call?.function ? `what ${call.function} takes` : "the first step";
   }
 
