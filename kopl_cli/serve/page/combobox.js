@@ -175,7 +175,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   field.addEventListener("click", open);
   field.addEventListener("blur", () => {
     // Leaving the field takes what was typed.
-    if (element.isConnected) finish(field.value, null, "left");
+    if (element.isConnected && !field.dataset.redrawn) finish(field.value, null, "left");
   });
   return {
     element,

@@ -301,6 +301,8 @@ class Desk {
     const active = document.activeElement;
     const key = this.list.contains(active) ? active.dataset.focus : null;
     const typed = key && active.dataset.typed ? { value: active.value, from: active.selectionStart, to: active.selectionEnd } : null;
+    // Browsers say that a field is left when it is taken away; here it comes again at once.
+    if (key) active.dataset.redrawn = "yes";
     put(this.list, this.view.calls.map((call) => this.item(call)));
     if (!key) return;
     const again = this.list.querySelector(`[data-focus="${key}"]`);
@@ -452,10 +454,13 @@ class Desk {
   }
 
   forForm() {
+    const desk = this;
     return {
       app: this.app,
       view: this.view,
-      everything: this.everything,
+      get everything() {
+        return desk.everything;
+      },
       change: (operations, focus) => this.change(operations, focus),
       select: (path) => this.select(path),
       swap: (path) => this.swap(path),
