@@ -43,14 +43,39 @@ from kopl.typecheck import read_argument
 from kopl.types import Kind, Type
 
 SuggestionKind = Literal[
-    "function", "entity", "concept", "relation", "key", "value", "unit", "direction", "operator",
+    "function",
+    "entity",
+    "concept",
+    "relation",
+    "key",
+    "value",
+    "unit",
+    "direction",
+    "operator",
     "qualifier",
-]  # fmt: skip
+]
 Scope = Literal["here", "schema"]
 
 # Values that are tried with an operator, each for itself.
 MOST_TRIED = 500
 
+# The functions that generated questions have most, in that order; the others come behind them, as
+# they are declared.
+_USUAL = (
+    f.FIND,
+    f.RELATE,
+    f.FILTER_CONCEPT,
+    f.QUERY_NAME,
+    f.FIND_ALL,
+    f.QUERY_ATTR,
+    f.AND,
+    f.COUNT,
+    f.QUERY_RELATION_QUALIFIER,
+    f.FILTER_STR,
+    f.SELECT_BETWEEN,
+    f.SELECT_AMONG,
+)
+_RANK = {one: at for at, one in enumerate(dict.fromkeys([*_USUAL, *FUNCTIONS.values()]))}
 _WORDS = frozenset({Kind.EXTREME, Kind.COMPARATIVE})
 # Who compares days by custom, and is offered days before years.
 _WITH_DAYS = (f.FILTER_DATE, f.QFILTER_DATE, f.VERIFY_DATE)
@@ -466,9 +491,9 @@ class _Run:
         # What needs nothing comes first where nothing is; what takes what is there where it is.
         bare = not wrap and not kept
 
-        def rank(one: Suggestion) -> tuple[bool, bool]:
+        def rank(one: Suggestion) -> tuple[bool, int]:
             function = FUNCTIONS[one.text]
-            return (function.arity > 0) == bare, bare and not function.arguments
+            return (function.arity > 0) == bare, _RANK[function]
 
         found.sort(key=rank)
         return _typed(found, typed)

@@ -46,10 +46,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_kb(parser, option=True)
     parser.add_argument(
-        "--programs", required=True, metavar="FILE",
+        "--programs",
+        required=True,
+        metavar="FILE",
         help="JSON lines (or a JSON list) of objects with a field 'program', and perhaps 'question'"
         " and 'answer', as question sets have them; '-': standard input",
-    )  # fmt: skip
+    )
     parser.add_argument("-o", "--output", required=True, metavar="FILE", help="the HTML file")
     parser.add_argument("--title", metavar="TEXT", help="what stands on top (default: the file)")
     parser.add_argument("--timeout", type=seconds, metavar="S", help="seconds for one program")

@@ -150,9 +150,14 @@ def _edit(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
 
 
 SUGGESTION = record(
-    text=TEXT, kind=TEXT, count={"type": ["integer", "null"]}, example=MAYBE_TEXT, doc=MAYBE_TEXT,
-    also=MAYBE_TEXT, sets=listed(record(index=WHOLE, text=TEXT)),
-)  # fmt: skip
+    text=TEXT,
+    kind=TEXT,
+    count={"type": ["integer", "null"]},
+    example=MAYBE_TEXT,
+    doc=MAYBE_TEXT,
+    also=MAYBE_TEXT,
+    sets=listed(record(index=WHOLE, text=TEXT)),
+)
 
 ROUTES = [
     Route(
@@ -166,8 +171,11 @@ ROUTES = [
             Field("prefix", "text", "what is typed already", default="", most=500),
             Field("limit", "integer", "at most so many", default=30, least=1, most=200),
             Field(
-                "scope", "text", "what is there at this point, or all of the schema",
-                default="here", choices=get_args(Scope),
+                "scope",
+                "text",
+                "what is there at this point, or all of the schema",
+                default="here",
+                choices=get_args(Scope),
             ),
         ),
         record(suggestions=listed(SUGGESTION), count=WHOLE, scope=TEXT),
@@ -180,10 +188,12 @@ ROUTES = [
         (
             Field("program", "program", "a program with holes; without one: a single hole"),
             Field(
-                "operation", "object",
-                f"what to 'do' ({', '.join(OPERATIONS)}), at which path, and with what", True,
+                "operation",
+                "object",
+                f"what to 'do' ({', '.join(OPERATIONS)}), at which path, and with what",
+                True,
             ),
         ),
         record(view=VIEW),
     ),
-]  # fmt: skip
+]

@@ -137,8 +137,10 @@ def test_nothing_leads_to_an_empty_set_over_world(seed: int) -> None:
             slots = [*draft.slots()]
             if not slots:
                 if draft.size > 8 or FUNCTIONS[draft.function.name].output.name not in (  # type: ignore[union-attr]
-                    "ENTITIES", "FACTS", "VALUES",
-                ):  # fmt: skip
+                    "ENTITIES",
+                    "FACTS",
+                    "VALUES",
+                ):
                     break
                 slots = [Slot((), "wrap")]
             slot = slots[0]
