@@ -11,6 +11,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kb import KnowledgeBase
+from kopl.drafts import read_draft
 from kopl.example import read_examples
 from kopl_cli.serve.bases import Playground, ServedRun, ServeLimits
 from kopl_cli.serve.correcting import Corrections
@@ -73,6 +74,14 @@ def test_right_and_wrong_data_are_said_of_what_was_predicted(client: TestClient)
     assert (one["answers"], one["answer_form"]) == (["yes"], "exists")
     one = kept(client, **asked, verdict="wrong data", predicted=predicted, truth=["no"])
     assert one["truth"] == ["no"]
+
+
+def test_a_program_may_be_a_tree(client: TestClient) -> None:
+    tree = read_draft(AREA).to_json()
+    assert kept(client, program=tree)["program"] == AREA
+    tree["inputs"] = [None]
+    answer = client.post("/api/corrections", json=SAID | {"program": tree})
+    assert answer.status_code == 422 and len(listed(client)) == 1
 
 
 @pytest.mark.parametrize(
