@@ -75,7 +75,8 @@ class Asker:
         self._waiting: deque[_Asked] = deque()
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._run: ServedRun | None = None  # whose parsers and answers are kept
+        # Whose parsers and answers are kept, by the fingerprint of the knowledge base.
+        self._runs: dict[str, ServedRun] = {}
         self._parsers: dict[str, Parser | KoplError] = {}
         self._known: OrderedDict[tuple[Any, ...], dict[str, Any]] = OrderedDict()
 
@@ -113,18 +114,21 @@ class Asker:
 
     def why_not(self, base: Base) -> str | None:
         """Why questions cannot be asked of a knowledge base; None where they can."""
-        run = self.playground.run
+        run = self.playground.run_of(base)
         if run is None:
             return "there is no trained run to ask"
         if find_spec("torch") is None:
             return needs("asking", "torch", extra="train")
-        found = self._parsers.get(base.kb.fingerprint) if self._run is run else None
+        mark = base.kb.fingerprint
+        found = self._parsers.get(mark) if self._runs.get(mark) is run else None
         return str(found) if isinstance(found, KoplError) else None
 
     def is_loaded(self, base: Base) -> bool:
         """Whether the run is there, so that an answer is quick."""
-        known = self._parsers.get(base.kb.fingerprint)
-        return self._run is self.playground.run and not isinstance(known, KoplError | NoneType)
+        mark = base.kb.fingerprint
+        known, run = self._parsers.get(mark), self._runs.get(mark)
+        is_same = run is self.playground.run_of(base)
+        return is_same and not isinstance(known, KoplError | NoneType)
 
     def close(self) -> None:
         """Let the thread end; what waits is told so."""
@@ -204,14 +208,14 @@ class Asker:
 
     def _parser(self, base: Base) -> Parser:
         """The run's parser on a knowledge base, loaded when it is first asked; raises KoplError."""
-        run = self.playground.run
-        if run is not self._run:
-            self._run = run
-            self._parsers.clear()
-            self._known.clear()
+        run, mark = self.playground.run_of(base), base.kb.fingerprint
         if run is None:
             raise MissingPartError("there is no trained run to ask")
-        mark = base.kb.fingerprint
+        if run is not self._runs.get(mark):
+            self._runs[mark] = run
+            self._parsers.pop(mark, None)
+            for key in [key for key in self._known if key[0] == mark]:
+                del self._known[key]
         if mark not in self._parsers:
             known = {one.kb.fingerprint for one in [*self.playground.bases.values()]}
             for other in self._parsers.keys() - known:
@@ -284,10 +288,11 @@ def teller(playground: Playground, base: Base) -> dict[str, Any]:
     asker = playground.part(Asker)
     why = asker.why_not(base)
     shown: dict[str, Any] = {"can": {"ask": {"yes": why is None, "why": why}}}
-    if playground.run is not None:
+    run = playground.run_of(base)
+    if run is not None:
         shown["run"] = {
             "loaded": asker.is_loaded(base),
-            "moved": playground.run.fingerprint != base.kb.fingerprint,
+            "moved": run.fingerprint != base.kb.fingerprint,
         }
     return shown
 

@@ -212,6 +212,8 @@ class Playground:
     # Set when the server stops; whoever waits looks at it.
     closing: threading.Event = field(default_factory=threading.Event)
     bases: dict[str, Base] = field(default_factory=dict)
+    # Runs that were trained here, by the fingerprint of the knowledge base that each is for.
+    trained: dict[str, ServedRun] = field(default_factory=dict)
     # What modules add to /api/info of a knowledge base.
     tellers: list[Callable[[Playground, Base], dict[str, Any]]] = field(default_factory=list)
 
@@ -256,6 +258,13 @@ class Playground:
                 f"there is no knowledge base {id[:100]!r} here", status=404, field="kb"
             )
         return found
+
+    def run_of(self, base: Base) -> ServedRun | None:
+        """The run that is asked about a knowledge base: one for it, else the usual one, if any."""
+        usual, fingerprint = self.run, base.kb.fingerprint
+        if usual is not None and usual.fingerprint == fingerprint:
+            return usual
+        return self.trained.get(fingerprint, usual)
 
     def part(self, kind: type[Part]) -> Part:
         """What a module keeps: one object of that class, made of the playground when first asked.

@@ -58,7 +58,7 @@ class Corrections:
     def file(self, base: Base) -> Path:
         """Where those of a knowledge base lie."""
         own = self._own(base)
-        run = self.playground.run
+        run = self.playground.run_of(base)
         if run is None or run.fingerprint != base.kb.fingerprint:
             return own
         path = run.folder / FILE
@@ -126,7 +126,7 @@ class Corrections:
 
     def _fingerprints(self, base: Base) -> dict[str, str]:
         """Those of the knowledge base and, as far as there is one, of the weights of the run."""
-        found, run = {"kb": base.kb.fingerprint}, self.playground.run
+        found, run = {"kb": base.kb.fingerprint}, self.playground.run_of(base)
         if run is None:
             return found
         from parsers.evaluation.confidence import CalibrationError, weights_mark

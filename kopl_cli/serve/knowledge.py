@@ -37,7 +37,7 @@ KINDS: tuple[NameKind, ...] = (*NODE_KINDS, *SCHEMA_KINDS, "unit")
 
 def _info(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     base = playground.base(given["kb"])
-    limits, run = playground.limits, playground.run
+    limits, run = playground.limits, playground.run_of(base)
     shown: dict[str, Any] = {
         "version": version(),
         "bases": [one.told() for one in [*playground.bases.values()]],
@@ -51,7 +51,7 @@ def _info(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
         },
         "functions": [_function(one) for one in FUNCTIONS.values()],
         "can": {
-            "ask": _able(playground.run is not None, "no trained run is loaded"),
+            "ask": _able(run is not None, "no trained run is loaded"),
             "train": _able(_has(("torch",)), needs("training", "torch", extra="train")),
             "sparql": _able(_has(OXIGRAPH), needs("SPARQL", *OXIGRAPH, extra="sparql")),
             "upload": _able(False, "not offered"),

@@ -50,6 +50,8 @@ OWN_QUESTIONS, OWN_EPOCHS = 8000, 8
 BEGUN_EPOCHS = 6
 # How long a training has to save itself when the server ends, in seconds.
 FAREWELL = 20.0
+# What stands before the fingerprint of a knowledge base whose first training was kept.
+OF_KB = "kb:"
 # How many changed answers are told.
 CHANGED = 500
 
@@ -60,8 +62,8 @@ STAGES: dict[str, dict[str, float]] = {
         "evaluating": 0.05, "calibrating refusals": 0.05,
     },
     "lesson": {
-        "preparing the lesson": 0.1, "reading questions": 0.05, "epoch": 0.5, "calibrating": 0.1,
-        "calibrating refusals": 0.05, "asking before and after": 0.2,
+        "preparing the lesson": 0.1, "reading questions": 0.05, "epoch": 0.4, "calibrating": 0.1,
+        "calibrating refusals": 0.2, "asking before and after": 0.15,
     },
 }  # fmt: skip
 SAID = {
@@ -163,18 +165,14 @@ class Learning:
         self._changed.notify_all()
 
     def begun(self) -> None:
-        """Let the run be asked that was kept last, in place of the one that it went on from."""
+        """Let the runs be asked that were kept, in place of those that they went on from."""
         kept, playground = self._read_kept(), self.playground
         with playground.alone():
-            run = playground.run
-            if run is None:
-                first = playground.base(None)
-                run = _run_at(kept.get(_of_kb(first)))
-            passed = set()
-            while run is not None and (place := str(run.folder.resolve())) not in passed:
-                passed.add(place)
-                playground.run = run
-                run = _run_at(kept.get(place))
+            for name, place in kept.items():
+                if name.startswith(OF_KB) and (run := _followed(_run_at(place), kept)) is not None:
+                    playground.trained[name.removeprefix(OF_KB)] = run
+            first = playground.base(None).kb.fingerprint
+            playground.run = _followed(playground.run, kept) or playground.trained.get(first)
 
     def _read_kept(self) -> dict[str, str]:
         """The runs that were kept, by the one that each went on from, or by knowledge base."""
@@ -256,7 +254,7 @@ class Learning:
         return job, [*command, "--set", f"output={new}"]
 
     def _lesson(self, base: Base, settings: Mapping[str, Any]) -> tuple[str, list[str]]:
-        run = self.playground.run
+        run = self.playground.run_of(base)
         if run is None:
             raise RequestError(
                 "there is no trained run that could learn", status=404,
@@ -283,7 +281,7 @@ class Learning:
         if base.place is None:
             raise RequestError(f"{base.name} lies in no file that could be trained on", field="kb")
         command = ["train", "--set", f"kb={base.place}"]
-        old = self.playground.run
+        old = self.playground.run_of(base)
         if base.place != "world":
             # What docs/own-kb.md tells: from a run over another one, which knows English already.
             goes_on = old is not None and old.model == "pointer"
@@ -397,14 +395,21 @@ class Learning:
                 "the training has not ended; go on with it, or throw it away", status=409
             )
         run, corrections = ServedRun.of(Path(job.run)), self.playground.part(Corrections)
-        with self.playground.alone():
-            base = self.playground.base(job.kb)
-            before = corrections.file(base)
-            noted = self._read_kept()
-            noted[_of_kb(base) if job.old is None else str(Path(job.old).resolve())] = job.run
+        playground, noted = self.playground, self._read_kept()
+        with playground.alone():
+            base = playground.base(job.kb)
+            before, old = corrections.file(base), playground.run_of(base)
+            if old is not None and old.fingerprint == run.fingerprint:
+                noted[str(old.folder.resolve())] = job.run
+            if job.old is None:
+                noted[f"{OF_KB}{run.fingerprint}"] = job.run
             with writing(self.folder / "kept.json") as file:
                 json.dump(noted, file, ensure_ascii=False, indent=1)
-            self.playground.run = run
+            usual = playground.run
+            if usual is None or usual.fingerprint == run.fingerprint:
+                playground.run = run
+            else:
+                playground.trained[run.fingerprint] = run
             carry(before, corrections.file(base))
         job.kept = True
 
@@ -435,14 +440,19 @@ def _event_of(state: str) -> str:
     return state if state in ("done", "failed") else "stopped"
 
 
-def _of_kb(base: Base) -> str:
-    return f"kb:{base.kb.fingerprint}"
-
-
 def _run_at(place: str | None) -> ServedRun | None:
     if place is None or not all((Path(place) / part).is_file() for part in PARTS):
         return None
     return ServedRun.of(Path(place))
+
+
+def _followed(run: ServedRun | None, kept: Mapping[str, str]) -> ServedRun | None:
+    """The run that was kept last of those that went on from one."""
+    passed = set()
+    while run is not None and (place := str(run.folder.resolve())) not in passed:
+        passed.add(place)
+        run = _run_at(kept.get(place)) or run
+    return run
 
 
 # --- reports --------------------------------------------------------------------------------------

@@ -157,7 +157,7 @@ class Queue:
 
         Another run than before is asked everything that nobody has judged.
         """
-        run = self.playground.run
+        run = self.playground.run_of(self.base)
         if run is None:
             return
         judged = self._judged()

@@ -78,7 +78,7 @@ def test_right_and_wrong_data_are_said_of_what_was_predicted(client: TestClient)
 
 def test_a_program_may_be_a_tree(client: TestClient) -> None:
     tree = read_draft(AREA).to_json()
-    assert kept(client, program=tree)["program"] == AREA
+    assert tree is not None and kept(client, program=tree)["program"] == AREA
     tree["inputs"] = [None]
     answer = client.post("/api/corrections", json=SAID | {"program": tree})
     assert answer.status_code == 422 and len(listed(client)) == 1

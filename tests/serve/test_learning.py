@@ -263,6 +263,15 @@ def test_a_run_of_another_knowledge_base_learns_nothing(
     assert answer.status_code == 400 and answer.json()["error"]["field"] == "kb"
 
 
+def test_each_knowledge_base_is_asked_with_a_run_for_it(playground: Playground) -> None:
+    usual, own = playground.run, playground.base(None)
+    other = playground.add(load("invented:3"), "other", place="invented:3")
+    assert playground.run_of(other) == playground.run_of(own) == usual
+    trained = ServedRun(Path("other-1"), "pointer", other.kb.fingerprint, "invented:3")
+    playground.trained[other.kb.fingerprint] = trained
+    assert (playground.run_of(other), playground.run_of(own)) == (trained, usual)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "p"), [(0, 0, 1.0), (0, 5, 0.0625), (3, 3, 1.0), (1, 9, 0.021484375)]
 )
