@@ -111,8 +111,9 @@ class Corrections:
         program, form = said["program"], _form(said["answer_form"], "answer_form")
         if program is None and verdict in ("right", "wrong data") and predicted is not None:
             program = predicted.program
-            form = form if form is not None else predicted.form
         call = None if program is None else base.read(program)
+        if form is None and predicted is not None and str(call) == predicted.program:
+            form = predicted.form
         if (call is None) != (verdict not in TAUGHT):
             which = "needs a program" if call is None else "is said without a program"
             raise RequestError(f"program: the verdict {verdict!r} {which}", field="program")

@@ -72,6 +72,8 @@ def test_right_and_wrong_data_are_said_of_what_was_predicted(client: TestClient)
     predicted = {"program": CAPITAL, "answers": ["yes"], "answer_form": "exists"}
     one = kept(client, **asked, verdict="right", predicted=predicted)
     assert (one["answers"], one["answer_form"]) == (["yes"], "exists")
+    asked["program"] = CAPITAL  # the same, said again
+    assert kept(client, **asked, verdict="right", predicted=predicted)["answers"] == ["yes"]
     one = kept(client, **asked, verdict="wrong data", predicted=predicted, truth=["no"])
     assert one["truth"] == ["no"]
 

@@ -58,7 +58,7 @@ async function kept(about, kb) {
 /** What was predicted, as a line of corrections has it; null where nothing was. */
 function predictedOf(answer) {
   if (!answer) return null;
-  return { program: answer.program?.text ?? answer.text ?? null, answers: answer.answer?.answers ?? [], confidence: answer.confidence ?? 0, ...(answer.answer_form ? { answer_form: answer.answer_form } : {}) };
+  return { program: answer.program?.text ?? answer.text ?? null, answers: answer.answer?.answers ?? [], confidence: answer.confidence ?? 0, ...(answer.form ? { answer_form: answer.form } : {}) };
 }
 
 // What was answered to a question, for when its program is mended elsewhere.
