@@ -2,12 +2,28 @@
 // and whether the new parser is kept.
 
 import * as api from "./api.js";
-import { button, count, counted, h, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
+import { button, count, counted, h, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
 import { link } from "./state.js";
 
 const SHOWN = 100;
 // Below this, chance alone seldom makes such a difference.
 const SURE = 0.05;
+
+// What may be said of a training: its name for the server, its label, what holds without it, and the
+// largest number.
+const SETTINGS = {
+  lesson: [
+    ["epochs", "Epochs", 5, 100],
+    ["each", "Questions like each that was kept", 16, 1000],
+    ["replay", "Old questions that are learnt again", 4000, 1_000_000],
+    ["held_out", "Other questions that are asked before and after", 500, 10_000],
+  ],
+  default: [
+    ["minutes", "Minutes at most", null, 1440],
+    ["questions", "Generated questions", null, 1_000_000],
+    ["epochs", "Epochs", null, 100],
+  ],
+};
 
 const views = new WeakMap();
 
@@ -46,7 +62,7 @@ class View {
     if (job?.state === "running") {
       this.running(job);
       this.listen();
-    } else if (job?.state === "done" && !job.kept) this.finished(job);
+    } else if (job?.state === "done" && job.kept === null) this.finished(job);
     else this.waiting(job);
   }
 
@@ -68,7 +84,8 @@ class View {
             { class: "card stack", "aria-label": "A lesson" },
             h("h2", {}, "A lesson"),
             h("p", {}, "The parser that answers is ", said(run.name || run.folder, { most: 80, tag: "code" }), run.learned_from ? [", which learned from ", said(run.learned_from, { most: 80, tag: "code" })] : null, "."),
-            corrections ? h("p", {}, counted(corrections, "question was", "questions were"), " judged and kept. They are learnt together with others like them and a sample of what the parser learnt before.") : h("p", {}, "Nothing was kept yet. ", h("a", { href: link({ tab: "queue" }) }, "Judge some answers"), " first."),
+            corrections ? h("p", {}, counted(corrections, "question was", "questions were"), ` judged and kept. ${corrections === 1 ? "It is" : "They are"} learnt together with others of the kind and a sample of what the parser learnt before.`) : h("p", {}, "Nothing was kept yet. ", h("a", { href: link({ tab: "queue" }) }, "Judge some answers"), " first."),
+            this.settings("lesson"),
             h("div", { class: "row" }, button("Begin the lesson", () => this.start("lesson"), { kind: "main", disabled: !able.yes || !corrections })),
           )
         : h(
@@ -76,15 +93,25 @@ class View {
             { class: "card stack", "aria-label": "The first training" },
             h("h2", {}, "The first training"),
             h("p", {}, "No parser is loaded, so nothing answers questions yet. The default one is trained on questions that are generated from ", said(this.app.base?.name || "the knowledge base"), ", in the background: programs can be written and run meanwhile."),
+            this.settings("default"),
             h("div", { class: "row" }, button("Train the default parser", () => this.start("default"), { kind: "main", disabled: !able.yes })),
           ),
     );
   }
 
+  settings(what) {
+    this.chosen = SETTINGS[what].map(([name, label, usual, most]) => {
+      const field = h("input", { type: "number", min: "1", max: most, step: "1", placeholder: usual ?? "as usual", autocomplete: "off" });
+      return { name, field, element: labelled(label, field) };
+    });
+    return h("details", { class: "fold" }, h("summary", {}, "Settings"), h("div", { class: "row" }, this.chosen.map((one) => one.element)));
+  }
+
   async start(what) {
     put(this.told);
+    const settings = Object.fromEntries((what === "resume" ? [] : this.chosen).filter(({ field }) => field.value).map(({ name, field }) => [name, Number(field.value)]));
     try {
-      this.took(await api.train({ kb: this.app.kb, what }));
+      this.took(await api.train({ kb: this.app.kb, what, ...(Object.keys(settings).length ? { settings } : {}) }));
       say("The training has begun");
     } catch (problem) {
       put(this.told, problemNote(problem));
