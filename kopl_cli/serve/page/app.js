@@ -35,7 +35,16 @@ const app = {
     return info.can?.[what] || { yes: false, why: null };
   },
   async reload() {
+    const before = info.run?.folder;
     info = await api.info(now().kb);
+    // What another parser said stands on no screen.
+    if (info.run?.folder !== before) {
+      for (const [name, element] of elements) {
+        if (name === chosen().name) continue;
+        element.remove();
+        elements.delete(name);
+      }
+    }
     frame();
     show();
   },

@@ -21,7 +21,8 @@ const FORMS = [
   ["label-studio-interface", "Label Studio: the interface"],
 ];
 const SHOWN = 200;
-const BATCH = 200;
+// Few at once: what one reader is given, others are given last.
+const BATCH = 4;
 // How long until the server is asked again what it has answered, in milliseconds.
 const PAUSE = 1500;
 // Several who judge at once are given different questions first.
@@ -170,6 +171,7 @@ class View {
     this.app = app;
     this.items = [];
     this.at = 0;
+    this.back = false;
     this.last = null;
     this.card = h("section", { class: "stack", "aria-label": "The question to judge", "aria-live": "polite" });
     this.kept = h("section", { class: "stack", "aria-label": "What was kept" });
@@ -181,24 +183,29 @@ class View {
   }
 
   async show() {
+    const passed = this.items.slice(0, this.at + 1).filter((one) => !one.judged).length;
     try {
-      this.took(await api.queue({ kb: this.app.kb, limit: BATCH, reader: READER }));
+      this.took(await api.queue({ kb: this.app.kb, limit: BATCH + passed, reader: READER }));
     } catch (problem) {
       put(this.card, problemNote(problem));
     }
   }
 
+  // What was passed stays for going back; what is still to be judged comes behind it.
   took(found) {
-    const shown = this.items[this.at]?.id;
-    this.items = found.items;
     this.count = found.count;
     this.left = found.left;
     this.asking = found.asking || 0;
     clearTimeout(this.later);
     if (this.asking || found.generating) this.later = setTimeout(() => this.element.hidden || this.show(), PAUSE);
-    const same = this.items.findIndex((one) => one.id === shown);
-    const open = this.items.findIndex((one) => !one.judged);
-    this.at = same >= 0 && !this.items[same].judged ? same : Math.max(0, open);
+    const fresh = new Map(found.items.map((one) => [one.id, one]));
+    const renewed = (one) => (one.judged ? one : fresh.get(one.id) || one);
+    // One that nobody has asked yet gives way to those that are.
+    const current = this.items[this.at];
+    const passed = this.items.slice(0, this.at + (current?.answer || current?.judged ? 1 : 0)).map(renewed);
+    const known = new Set(passed.map((one) => one.id));
+    this.items = [...passed, ...found.items.filter((one) => !one.judged && !known.has(one.id))];
+    if (this.items[this.at]?.judged && !this.back) this.at = Math.min(this.at + 1, this.items.length);
     this.draw();
   }
 
@@ -206,7 +213,11 @@ class View {
 
   draw() {
     const item = this.items[this.at];
-    if (!item) {
+    if (!item && this.left && !this.asking) {
+      put(this.card, h("div", { class: "empty" }, h("p", {}, `${counted(this.left, "question was", "questions were")} skipped.`), button("Look at them again", () => this.again(), { kind: "main" })));
+      return;
+    }
+    if (!item || (!item.answer && !item.judged && this.asking)) {
       put(this.card, this.asking ? h("p", { class: "empty" }, h("span", { class: "spin", "aria-hidden": "true" }), `${counted(this.asking, "question")} are still being asked.`) : h("p", { class: "empty" }, this.count ? "All questions are judged." : "No question waits. Add some below."));
       return;
     }
@@ -224,8 +235,8 @@ class View {
         h(
           "div",
           { class: "row baseline" },
-          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : item.answer || !this.asking ? "no answer" : "not asked yet"),
-          !item.answer && this.asking ? null : h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
+          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : "no answer"),
+          h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
           item.judged ? h("span", { class: "badge good" }, said(item.judged)) : null,
         ),
         predicted?.program ? h("pre", { class: "code" }, saidWhole(predicted.program, { most: 600, tag: "code" })) : null,
@@ -238,7 +249,7 @@ class View {
           "div",
           { class: "row" },
           button([h("kbd", {}, "k"), " Back"], () => this.move(-1), { kind: "bare", disabled: this.at === 0, "aria-keyshortcuts": "k" }),
-          button([h("kbd", {}, "j"), " Skip"], () => this.move(1), { kind: "bare", disabled: this.at >= this.items.length - 1, "aria-keyshortcuts": "j" }),
+          button([h("kbd", {}, "j"), " Skip"], () => this.move(1), { kind: "bare", "aria-keyshortcuts": "j" }),
           button([h("kbd", {}, "z"), " Take back"], () => this.takeBack(), { kind: "bare", disabled: !this.last, "aria-keyshortcuts": "z" }),
         ),
         this.told,
@@ -264,10 +275,8 @@ class View {
       item.judged = verdict;
       this.last = { line, item };
       put(this.told);
-      const next = this.items.findIndex((one, at) => at > this.at && !one.judged);
-      this.at = next >= 0 ? next : Math.max(0, this.items.findIndex((one) => !one.judged));
-      if (this.left > 0 && !this.items.some((one) => !one.judged)) await this.show();
-      else this.draw();
+      this.back = false;
+      await this.show();
     } catch (problem) {
       put(this.told, problemNote(problem, "It was not kept"));
     } finally {
@@ -276,9 +285,18 @@ class View {
   }
 
   move(by) {
-    this.at = Math.min(this.items.length - 1, Math.max(0, this.at + by));
+    if (!this.items.length) return;
+    this.at = Math.min(this.items.length, Math.max(0, this.at + by));
+    this.back = by < 0;
     put(this.told);
-    this.draw();
+    if (by > 0) this.show();
+    else this.draw();
+  }
+
+  again() {
+    this.items = [];
+    this.at = 0;
+    this.show();
   }
 
   async takeBack() {
@@ -287,11 +305,10 @@ class View {
     this.last = null;
     try {
       await api.takeBack(line.id, { kb: this.app.kb });
-      if (item.judged) this.left += 1;
-      item.judged = null;
-      this.at = Math.max(0, this.items.indexOf(item));
+      this.at = Math.max(0, this.items.findIndex((one) => one.id === item.id));
+      if (this.items[this.at]) this.items[this.at].judged = null;
       say("Taken back");
-      this.draw();
+      await this.show();
       this.list();
     } catch (problem) {
       put(this.told, problemNote(problem));
@@ -319,7 +336,7 @@ class View {
     const add = async (body) => {
       put(told, h("p", { class: "row muted" }, h("span", { class: "spin", "aria-hidden": "true" }), "Asking them"));
       try {
-        for (const each of body) this.took({ items: [], count: 0, left: 0, ...(await api.fillQueue({ kb: this.app.kb, ...each })) });
+        for (const each of body) await api.fillQueue({ kb: this.app.kb, ...each });
         put(told);
         text.value = "";
         file.value = "";
