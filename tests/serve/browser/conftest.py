@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,6 +79,13 @@ class Servers:
         address = f"http://127.0.0.1:{server.ports[0]}"
         self.running[address] = server
         return address
+
+    def kill(self, address: str) -> None:
+        """End a server as a machine does that fails: it is told nothing before."""
+        process = self.running[address].process
+        assert process is not None
+        os.kill(process.pid, signal.SIGKILL)
+        assert process.ended(60)
 
     def stop(self) -> None:
         """Stop all."""
