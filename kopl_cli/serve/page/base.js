@@ -13,6 +13,7 @@ const KINDS = [
   ["key", "Attributes"],
 ];
 const FOUND = 30;
+const LONGEST = 500;
 const FACTS = 1000;
 // How many rows of a table, and facts of one kind, are shown before the others are asked for.
 const ROWS = 12;
@@ -81,7 +82,7 @@ class View {
     this.looked = `${look}\n${kind}`;
     let found;
     try {
-      found = await this.search({ kb: this.app.kb, q: look, kind, limit: FOUND });
+      found = await this.search({ kb: this.app.kb, q: look.slice(0, LONGEST), kind, limit: FOUND });
     } catch (error) {
       if (!api.isAbandoned(error)) put(this.results, problemNote(error));
       return;
@@ -224,8 +225,8 @@ function table(title, heads, rows, cells) {
   const body = h("tbody", {}, rows.slice(0, ROWS).map(line));
   const id = unique("table");
   return h(
-    "section",
-    { class: "stack tight", "aria-labelledby": id },
+    "div",
+    { class: "stack tight" },
     h("h3", { id, class: "row" }, title, h("span", { class: "badge" }, count(rows.length))),
     h("div", { class: "table-box", tabindex: "0", role: "region", "aria-labelledby": id }, h("table", {}, h("thead", {}, h("tr", {}, heads.map((head, at) => h("th", { scope: "col", class: numbers[at] ? "number" : null }, head.replace("#", ""))))), body)),
     rows.length > ROWS ? h("div", {}, button(`Show all ${count(rows.length)}`, (event) => (event.target.remove(), append(body, rows.slice(ROWS).map(line))), { kind: "link", class: "small link", "aria-label": `Show all ${count(rows.length)}: ${title}` })) : null,
