@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import inspect
 import json
-import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Annotated, Any, TypeAlias
 
@@ -22,6 +21,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from kopl.functions import FUNCTIONS, SPELLINGS
 from kopl_base.errors import KoplError, near_names
 from kopl_base.packages import version
+from kopl_base.visitors import LOOPBACK, bears, known_hosts
 from kopl_cli.functions import explain
 from kopl_cli.mcp.replies import told
 from kopl_cli.mcp.tools import Tool, Tools
@@ -40,9 +40,6 @@ Resource kopl://functions lists the 27 functions. Values are "300 kilometre", "1
 READ_ONLY = ToolAnnotations(
     read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False
 )
-
-# Where only programs of this machine come from.
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Application: TypeAlias = Callable[[Scope, Any, Any], Awaitable[None]]
@@ -199,9 +196,7 @@ def http_application(
             f"--host {host}: others can reach it, so that clients must show a token; put one into"
             " KOPL_MCP_TOKEN (such as: openssl rand -hex 32)"
         )
-    known = [f"[{name}]" if ":" in name else name for name in dict.fromkeys([host, *LOOPBACK])]
-    known += [name for name in names if name not in known]
-    allowed = [form for name in known for form in (name, f"{name}:*")]
+    allowed = [form for name in known_hosts(host, names) for form in (name, f"{name}:*")]
     security = TransportSecuritySettings(
         allowed_hosts=allowed,
         allowed_origins=[f"{scheme}://{name}" for scheme in ("http", "https") for name in allowed],
@@ -214,12 +209,11 @@ def http_application(
 
 def _with_token(application: Application, token: str) -> Application:
     """The application, which answers only requests that bear the token."""
-    wanted = f"Bearer {token}".encode()
 
     async def guarded(scope: Scope, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             shown = dict(scope["headers"]).get(b"authorization", b"")
-            if not secrets.compare_digest(shown, wanted):
+            if not bears(shown, token):
                 headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
                 start = {"type": "http.response.start", "status": 401, "headers": headers}
                 await send(start)

@@ -192,6 +192,7 @@ def _listen(host: str, number: int) -> socket.socket:
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, number))
+        found.listen()  # who knows the address may come at once
     except OSError as error:
         found.close()
         raise KoplError(

@@ -323,6 +323,12 @@ def _csv(base: Base, call: Call, question: str | None) -> str:
     return written.getvalue()
 
 
+def _html(base: Base, call: Call, question: str | None) -> str:
+    from kopl_cli.report import one_page
+
+    return one_page(base.executor, call, question)
+
+
 # The forms of files: the ending of the name, the media type, and what writes one.
 FORMS: dict[str, tuple[str, str, Callable[[Base, Call, str | None], str]]] = {
     "json": ("json", "application/json", _spelt("json")),
@@ -332,6 +338,7 @@ FORMS: dict[str, tuple[str, str, Callable[[Base, Call, str | None], str]]] = {
     "svg": ("svg", "image/svg+xml", _svg),
     "mermaid": ("mmd", "text/plain", _spelt("mermaid")),
     "csv": ("csv", "text/csv", _csv),
+    "html": ("html", "text/html", _html),
 }
 
 

@@ -19,8 +19,8 @@ from kopl_base.errors import KoplError, near_names
 
 # Bytes that a request's body may have.
 BODY = 64 * 1024
-# The longest text of a program or a question.
-LONGEST = 20_000
+# The longest text of a program or a query.
+LONGEST = 60_000
 
 FieldType: TypeAlias = Literal[
     "text", "integer", "number", "truth", "object", "list", "program", "any"

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kopl_cli.serve.programs import FORMS
+
 CAPITAL = 'QueryName(Relate(Find("Norway"), "capital", "forward"))'
 
 
@@ -141,7 +143,7 @@ def test_queries_only_read(client: TestClient) -> None:
         )
 
 
-@pytest.mark.parametrize("form", ["json", "nested", "kqapro", "sparql", "svg", "mermaid", "csv"])
+@pytest.mark.parametrize("form", FORMS)
 def test_a_program_as_a_file(client: TestClient, form: str) -> None:
     given = {"program": CAPITAL, "form": form, "question": "What is the capital of Norway?"}
     found = client.post("/api/export", json=given).json()
