@@ -28,6 +28,7 @@ from kopl_cli.last_run import PARTS
 from kopl_cli.serve.bases import Base, Playground, ServedRun
 from kopl_cli.serve.children import Child, HeldError, Stage, is_held
 from kopl_cli.serve.correcting import Corrections, carry
+from kopl_cli.serve.reports import of_first, of_lesson
 from kopl_cli.serve.routes import (
     MAYBE,
     OBJECT,
@@ -52,8 +53,6 @@ BEGUN_EPOCHS = 6
 FAREWELL = 20.0
 # What stands before the fingerprint of a knowledge base whose first training was kept.
 OF_KB = "kb:"
-# How many changed answers are told.
-CHANGED = 500
 
 # The pieces of the work by the titles of their progress, with their shares of the time.
 STAGES: dict[str, dict[str, float]] = {
@@ -361,8 +360,9 @@ class Learning:
 
     def _ended(self, job: Training, child: Child, status: int) -> None:
         if status == 0:
-            report = _of_lesson if job.what == "lesson" else _of_first
-            job.report = report(job, child.result())
+            folder = Path(job.run)
+            is_lesson = job.what == "lesson"
+            job.report = of_lesson(folder, child.result()) if is_lesson else of_first(folder)
             job.state, job.stage, job.done, job.message = "done", "done", 1.0, ""
         elif status in (130, 143) or status < 0 or self._closing or self._stopping:
             job.state = "unfinished" if self._closing else "stopped"
@@ -453,70 +453,6 @@ def _followed(run: ServedRun | None, kept: Mapping[str, str]) -> ServedRun | Non
         passed.add(place)
         run = _run_at(kept.get(place)) or run
     return run
-
-
-# --- reports --------------------------------------------------------------------------------------
-
-
-def _of_lesson(job: Training, learned: Any) -> dict[str, Any]:
-    """The report of a lesson, of what ``kopl learn --json`` printed and wrote."""
-    from kopl_base.stream import read_text
-
-    parts = learned["report"]
-    lines = read_text(Path(job.run) / "changes.jsonl").splitlines()
-    changed = [json.loads(line) for line in lines[:CHANGED]]
-    return {
-        "corrected": _part(parts.get("corrections")),
-        "held_out": _part(parts.get("old")),
-        "changed": [_change(one) for one in changed],
-        "changes": len(lines),
-        "learnt": learned["corrections"],
-        "run": Path(job.run).name,
-    }
-
-
-def _part(own: Mapping[str, int] | None) -> dict[str, Any] | None:
-    if own is None:
-        return None
-    shown = {"n": own["asked"], "before": own["before"], "after": own["after"]}
-    shown |= {"better": own["better"], "worse": own["worse"]}
-    return shown | {"p": mcnemar(own["worse"], own["better"])}
-
-
-def mcnemar(first: int, second: int) -> float:
-    """The two-sided p of McNemar's exact test: so many questions that only one of two has right.
-
-    >>> mcnemar(0, 5)
-    0.0625
-    """
-    from parsers.evaluation.accuracy import Difference
-
-    return float(Difference(0, first, second, 0).p_value)
-
-
-def _change(one: Mapping[str, Any]) -> dict[str, Any]:
-    before, after = one["before"], one["after"]
-    better = None if before["right"] == after["right"] else after["right"]
-    return {
-        "question": one["question"], "gold": one["gold"], "part": one["part"],
-        "before": before["answers"], "after": after["answers"],
-        "program_before": before["program"], "program_after": after["program"], "better": better,
-    }  # fmt: skip
-
-
-def _of_first(job: Training, _: Any) -> dict[str, Any]:
-    """The report of a first training: the questions that chose its best weights."""
-    from kopl_base.stream import read_text
-
-    folder = Path(job.run)
-    epochs = [json.loads(line) for line in read_text(folder / "history.jsonl").splitlines()]
-    best = max((one["validation"] for one in epochs), default=0.0)
-    asked = len(read_text(folder / "valid.jsonl").splitlines())
-    held_out = {"n": asked, "before": None, "after": round(best * asked), "p": None}
-    return {
-        "corrected": None, "held_out": held_out, "changed": [], "changes": 0, "learnt": 0,
-        "run": folder.name,
-    }  # fmt: skip
 
 
 # --- the routes -----------------------------------------------------------------------------------

@@ -24,7 +24,8 @@ from kopl_base.packages import install
 from kopl_cli.serve import learning
 from kopl_cli.serve.bases import Playground, ServedRun, ServeLimits
 from kopl_cli.serve.children import is_held
-from kopl_cli.serve.learning import Learning, mcnemar
+from kopl_cli.serve.learning import Learning
+from kopl_cli.serve.reports import mcnemar
 from parsers.corrections import FILE, Correction, append, newest, read_corrections
 from tests.serve.conftest import client_of
 
