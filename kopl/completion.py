@@ -15,7 +15,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from kb import Condition, KnowledgeBase
-from kb.arrays import EMPTY, Ids, intersect, unite
+from kb.arrays import EMPTY, Ids, changes, intersect, unique
 from kb.beginnings import Beginnings, folded, matching
 from kb.schema import ValueType
 from kb.values import NO_UNIT, OPERATORS, Date, Operator, ValueReadError, Year
@@ -25,7 +25,7 @@ from kopl.denotation import Located, Outcome, Values
 from kopl.drafts import Draft, EditError, Path, Slot
 from kopl.errors import ProgramError
 from kopl.executor import Executor
-from kopl.functions import FUNCTIONS
+from kopl.functions import FUNCTIONS, Function
 from kopl.program import Call
 from kopl.readable import (
     CONSTANTS,
@@ -56,6 +56,8 @@ SuggestionKind = Literal[
 ]
 Scope = Literal["here", "schema"]
 
+# Where a table of flags has less than so many for each row, rows are counted by it.
+DENSE = 64
 # Values that are tried with an operator, each for itself.
 MOST_TRIED = 500
 
@@ -129,6 +131,8 @@ class Completer:
     def __init__(self, executor: Executor) -> None:
         self.executor, self.kb = executor, executor.kb
         self.beginnings = Beginnings(executor.kb)
+        # Whether there is anything to choose after a function of which nothing is written yet.
+        self.bare: dict[tuple[Function, tuple[ValueType, ...]], bool] = {}
 
     def complete(
         self,
@@ -229,7 +233,7 @@ class _Run:
             rows = every.those(kept)
         place = Place(function, (), above.arguments, -1)
         [rows] = self.facts.narrowed(place, roles, [rows])
-        return unite([rows.gives]) if len(rows.gives) < 2 else np.unique(rows.gives)
+        return unique(rows.gives)
 
     # --- suggesting arguments -----------------------------------------------------------------
 
@@ -309,7 +313,7 @@ class _Run:
             keys = one.pair_keys if of_qualifier else one.table.predicate[one.facts]
             assert keys is not None
             direction = "" if of_qualifier else one.direction
-            for number, count, first in _grouped(kb, keys, one.own):
+            for number, count, first in _grouped(keys, one.own):
                 before = groups.get((number, direction), (0, one, first))
                 groups[number, direction] = (before[0] + count, *before[1:])
 
@@ -362,7 +366,7 @@ class _Run:
                 roles,
                 rows,
             )
-            count = sum(len(np.unique(one.own)) for one in there)
+            count = sum(len(unique(one.own)) for one in there)
             if count or not self.here:
                 found.append(Suggestion(word, "operator", count))
         return _typed(found, place.typed)
@@ -371,7 +375,7 @@ class _Run:
         found = []
         for word in place.kind.choices:
             there = [one for one in rows if not one.direction or one.direction == word]
-            count = sum(len(np.unique(one.own)) for one in there)
+            count = sum(len(unique(one.own)) for one in there)
             if count or not self.here:
                 said: SuggestionKind = "operator" if place.kind in _WORDS else "direction"
                 example = None
@@ -425,10 +429,10 @@ class _Run:
         kb, typed, type = self.kb, place.typed.strip(), TYPE_OF.get(place.kind)
         kept = of_type(kb, values, type)
         values = values[kept]
-        known = np.unique(values)
+        known = unique(values)
         tried = _Tried(kb, known, operators if self.here else ())
         candidates = _years(kb, values) if type == "time" else []
-        groups = _grouped(kb, values, values if own is None else own[kept])
+        groups = _grouped(values, values if own is None else own[kept])
         groups.sort(key=lambda one: (-one[1], one[0]))
         if type != "time" and not typed and tried.all_fit:
             groups, count = groups[: place.limit], len(groups)
@@ -515,7 +519,13 @@ class _Run:
         if None not in call.arguments:
             return True
         place = replace(self.place(path, call.arguments.index(None), draft), limit=1)
-        return self._has_some(place)
+        known_parts = (*place.inputs, *call.arguments, place.wanted)
+        if any(one is not None for one in known_parts):
+            return self._has_some(place)
+        known, key = self.completer.bare, (call.function, place.types)
+        if key not in known:
+            known[key] = self._has_some(place)
+        return known[key]
 
     def _has_some(self, place: Place) -> bool:
         """Whether there is anything to choose for an argument."""
@@ -623,7 +633,7 @@ def _years(kb: KnowledgeBase, values: Ids) -> list[_Value]:
     """The years of days, each with how many days lie in it, those of most first."""
     counts: dict[int, int] = {}
     days, sizes = np.unique(values[kb.values.is_date(values)], return_counts=True)
-    there = set(kb.value_texts(np.unique(values).tolist()))
+    there = set(kb.value_texts(unique(values).tolist()))
     for number, size in zip(days.tolist(), sizes.tolist(), strict=True):
         day = kb.values[number]
         assert isinstance(day, Date)
@@ -634,16 +644,23 @@ def _years(kb: KnowledgeBase, values: Ids) -> list[_Value]:
     ]
 
 
-def _grouped(kb: KnowledgeBase, keys: Ids, own: Ids) -> list[tuple[int, int, int]]:
+def _grouped(keys: Ids, own: Ids) -> list[tuple[int, int, int]]:
     """The different keys of rows: each with how many things have it, and its first row."""
     if not len(keys):
         return []
     size = int(keys.max()) + 1
     first = np.zeros(size, np.int64)
     first[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)  # the last one written is the first
-    width = max(kb.node_count, len(kb.values))
-    pairs = np.unique(keys.astype(np.int64) * width + own) // width
-    counts = np.bincount(pairs, minlength=size)
+    width = int(own.max()) + 1
+    pairs = keys.astype(np.int64) * width + own
+    if size * width <= DENSE * len(keys):
+        # Many rows of few keys: a table of flags is faster than sorting.
+        flags = np.zeros(size * width, np.bool_)
+        flags[pairs] = True
+        counts = np.count_nonzero(flags.reshape(size, width), axis=1)
+    else:
+        pairs.sort()  # np.unique hashes, which is many times slower here
+        counts = np.bincount(pairs[changes(pairs)] // width, minlength=size)
     there = np.flatnonzero(counts)
     return [*zip(there.tolist(), counts[there].tolist(), first[there].tolist(), strict=True)]
 
