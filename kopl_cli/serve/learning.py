@@ -364,9 +364,12 @@ class Learning:
             is_lesson = job.what == "lesson"
             job.report = of_lesson(folder, child.result()) if is_lesson else of_first(folder)
             job.state, job.stage, job.done, job.message = "done", "done", 1.0, ""
-        elif status in (130, 143) or status < 0 or self._closing or self._stopping:
+        elif status in (130, 143) or self._closing or self._stopping:
             job.state = "unfinished" if self._closing else "stopped"
             job.message = "it can be gone on with" if job.resumable else "nothing was learnt yet"
+        elif status < 0:
+            job.state = "failed"
+            job.message = f"it was ended from outside (signal {-status}); was memory short?"
         else:
             job.state, job.message = "failed", child.said() or f"it ended with status {status}"
 
