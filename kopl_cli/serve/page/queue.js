@@ -11,7 +11,7 @@ export const VERDICTS = [
   ["r", "right", "Right", "the program says what the question means"],
   ["c", "corrected", "Correct it", "another program does: write it"],
   ["u", "unclear", "Unclear", "nobody can tell what is meant"],
-  ["n", "not in the knowledge base", "Not in it", "the knowledge base does not have this"],
+  ["n", "not in the knowledge base", "Not in the data", "the knowledge base does not have this"],
   ["w", "wrong data", "Wrong data", "the program is right, the facts are not"],
 ];
 const FORMS = [
@@ -365,8 +365,19 @@ class View {
         h("form", { class: "stack", "aria-label": "Questions of yours", on: { submit: (event) => (event.preventDefault(), lines()) } }, labelled("Questions, one on each line", text), labelled("or a file", file, { hint: "a line each, or JSON lines with \u201cquestion\u201d" }), h("div", {}, h("button", { class: "button", type: "submit" }, "Add these"))),
         h("form", { class: "stack", "aria-label": "Generated questions", on: { submit: (event) => (event.preventDefault(), add([{ generate: Number(number.value), seed: Math.floor(Math.random() * 1e6) }])) } }, labelled("How many generated questions", number, { hint: "drawn from this knowledge base" }), h("div", {}, h("button", { class: "button", type: "submit" }, "Generate"))),
       ),
+      h("div", {}, button("Empty the queue", () => this.empty(told), { kind: "bare" })),
       told,
     );
+  }
+
+  async empty(told) {
+    try {
+      await api.emptyQueue({ kb: this.app.kb });
+      say("The queue is empty");
+      this.again();
+    } catch (problem) {
+      put(told, problemNote(problem));
+    }
   }
 
   // --- what was kept ----------------------------------------------------------------------------
@@ -379,7 +390,7 @@ class View {
       put(this.kept, problemNote(problem));
       return;
     }
-    const lines = found.corrections.filter((one) => !one.removed).reverse();
+    const lines = found.corrections.filter((one) => !one.removed);
     const form = h("select", {}, FORMS.map(([value, word]) => h("option", { value }, word)));
     put(
       this.kept,
