@@ -8,25 +8,26 @@ arguments are keys, relations, values and what is compared with what.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast
 
 import numpy as np
 
-from kb import Condition, KnowledgeBase
-from kb.arrays import EMPTY, Ids, changes, intersect, unique
-from kb.beginnings import Beginnings, folded, matching
+from kb.arrays import EMPTY, Ids, intersect, unique
+from kb.beginnings import Beginnings, matching
 from kb.schema import ValueType
-from kb.values import NO_UNIT, OPERATORS, Date, Operator, ValueReadError, Year
+from kb.values import OPERATORS
 from kopl import functions as f
 from kopl.automaton import KEYS, TYPE_OF, types_without_key
+from kopl.candidates import Tried, ValueText, grouped, years_of_days
 from kopl.denotation import Located, Outcome, Values
 from kopl.drafts import Draft, EditError, Path, Slot
-from kopl.errors import ProgramError
+from kopl.errors import LimitError, ProgramError
 from kopl.executor import Executor
 from kopl.functions import FUNCTIONS, Function
-from kopl.program import Call
+from kopl.program import Call, post_order
 from kopl.readable import (
     CONSTANTS,
     ROLES,
@@ -39,7 +40,6 @@ from kopl.readable import (
     of_type,
     unit_codes,
 )
-from kopl.typecheck import read_argument
 from kopl.types import Kind, Type
 
 SuggestionKind = Literal[
@@ -56,8 +56,6 @@ SuggestionKind = Literal[
 ]
 Scope = Literal["here", "schema"]
 
-# Where a table of flags has less than so many for each row, rows are counted by it.
-DENSE = 64
 # Values that are tried with an operator, each for itself.
 MOST_TRIED = 500
 
@@ -173,7 +171,7 @@ class _Run:
         self, completer: Completer, draft: Draft, shared: dict[Call, Outcome], here: bool
     ) -> None:
         self.completer, self.kb, self.draft, self.here = completer, completer.kb, draft, here
-        self._shared = shared
+        self._shared, self._begin = shared, time.perf_counter()
         self.facts = Readable(completer.kb)
 
     # --- what is there ------------------------------------------------------------------------
@@ -182,11 +180,16 @@ class _Run:
         """What a part of a program gives; None where it has holes or does not type."""
         if not draft.is_whole or draft.problems():
             return None
-        call = draft.call()
+        executor, outcome = self.completer.executor, None
         try:
-            return self.completer.executor.outcome(call, self._shared)
+            for number, call in enumerate(post_order(draft.call())):
+                outcome = executor.outcome(call, self._shared)
+                executor.enforce(outcome, self._begin, number)
+        except LimitError:
+            raise
         except ProgramError:
             return None
+        return outcome
 
     def place(self, path: Path, index: int, draft: Draft | None = None) -> Place:
         """An argument of a call of the draft with all that is known there."""
@@ -313,7 +316,7 @@ class _Run:
             keys = one.pair_keys if of_qualifier else one.table.predicate[one.facts]
             assert keys is not None
             direction = "" if of_qualifier else one.direction
-            for number, count, first in _grouped(keys, one.own):
+            for number, count, first in grouped(keys, one.own):
                 before = groups.get((number, direction), (0, one, first))
                 groups[number, direction] = (before[0] + count, *before[1:])
 
@@ -430,9 +433,9 @@ class _Run:
         kept = of_type(kb, values, type)
         values = values[kept]
         known = unique(values)
-        tried = _Tried(kb, known, operators if self.here else ())
-        candidates = _years(kb, values) if type == "time" else []
-        groups = _grouped(values, values if own is None else own[kept])
+        tried = Tried(kb, known, operators if self.here else ())
+        candidates = years_of_days(kb, values) if type == "time" else []
+        groups = grouped(values, values if own is None else own[kept])
         groups.sort(key=lambda one: (-one[1], one[0]))
         if type != "time" and not typed and tried.all_fit:
             groups, count = groups[: place.limit], len(groups)
@@ -441,7 +444,7 @@ class _Run:
         texts = kb.value_texts([number for number, _, _ in groups])
         owners = None if own is None else own[kept]
         listed = [
-            _Value(text, number, size, None if owners is None else int(owners[first]))
+            ValueText(text, number, size, None if owners is None else int(owners[first]))
             for text, (number, size, first) in zip(texts, groups, strict=True)
         ]
         days_first = place.function in _WITH_DAYS
@@ -554,115 +557,6 @@ class _Label(str):
         made = super().__new__(cls, text)
         made.at = at
         return made
-
-
-class _Value(str):
-    """The text of a value with its number, how many have it, and one that has it."""
-
-    number: int
-    things: int
-    owner: int | None
-    is_typed: bool
-
-    def __new__(
-        cls, text: str, number: int = -1, things: int = 0, owner: int | None = None
-    ) -> _Value:
-        made = super().__new__(cls, text)
-        made.number, made.things, made.owner = number, things, owner
-        made.is_typed = False
-        return made
-
-
-@dataclass(frozen=True)
-class _Tried:
-    """Values as constants: whether one of the operators leaves some of the values known here."""
-
-    kb: KnowledgeBase
-    known: Ids
-    operators: Sequence[str]
-
-    @property
-    def all_fit(self) -> bool:
-        """Whether every value that is known does."""
-        return not self.operators or "=" in self.operators
-
-    def fits(self, place: Place, value: _Value) -> bool:
-        """Whether a value does; one that is only typed is tried with every operator."""
-        if not self.operators or (self.all_fit and not value.is_typed):
-            return True
-        try:
-            constant = read_argument(place.function, place.index, value)
-        except ValueReadError:
-            return False
-        if isinstance(constant, Condition):
-            conditions = [constant]
-        else:
-            conditions = [Condition((constant,), cast(Operator, one)) for one in self.operators]
-        for condition in conditions:
-            for low, high in self.kb.values.intervals(condition):
-                if np.searchsorted(self.known, low) < np.searchsorted(self.known, high):
-                    return True
-        return False
-
-    def typed_values(self, place: Place, typed: str, known: set[_Value]) -> list[_Value]:
-        """What is typed as it stands, a number with each unit that begins so."""
-        texts = []
-        if place.kind is Kind.QUANTITY:
-            number, _, begun = typed.partition(" ")
-            units = [unit for unit, _ in self.kb.values.units(self.known).most_common()]
-            for unit in units:
-                if folded(unit).startswith(folded(begun)) or (unit == NO_UNIT and not begun):
-                    texts.append(number if unit == NO_UNIT else f"{number} {unit}")
-        elif place.kind is Kind.TIME:
-            texts.append(typed)
-        found = []
-        for text in texts:
-            value = _Value(text)
-            value.is_typed = True
-            if value in known:
-                continue
-            try:
-                read_argument(place.function, place.index, text)
-            except ValueReadError:
-                continue
-            found.append(value)
-        return found
-
-
-def _years(kb: KnowledgeBase, values: Ids) -> list[_Value]:
-    """The years of days, each with how many days lie in it, those of most first."""
-    counts: dict[int, int] = {}
-    days, sizes = np.unique(values[kb.values.is_date(values)], return_counts=True)
-    there = set(kb.value_texts(unique(values).tolist()))
-    for number, size in zip(days.tolist(), sizes.tolist(), strict=True):
-        day = kb.values[number]
-        assert isinstance(day, Date)
-        counts[day.year] = counts.get(day.year, 0) + size
-    ranked = sorted(counts, key=lambda year: (-counts[year], year))
-    return [
-        _Value(text, -1, counts[year]) for year in ranked if (text := str(Year(year))) not in there
-    ]
-
-
-def _grouped(keys: Ids, own: Ids) -> list[tuple[int, int, int]]:
-    """The different keys of rows: each with how many things have it, and its first row."""
-    if not len(keys):
-        return []
-    size = int(keys.max()) + 1
-    first = np.zeros(size, np.int64)
-    first[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)  # the last one written is the first
-    width = int(own.max()) + 1
-    pairs = keys.astype(np.int64) * width + own
-    if size * width <= DENSE * len(keys):
-        # Many rows of few keys: a table of flags is faster than sorting.
-        flags = np.zeros(size * width, np.bool_)
-        flags[pairs] = True
-        counts = np.count_nonzero(flags.reshape(size, width), axis=1)
-    else:
-        pairs.sort()  # np.unique hashes, which is many times slower here
-        counts = np.bincount(pairs[changes(pairs)] // width, minlength=size)
-    there = np.flatnonzero(counts)
-    return [*zip(there.tolist(), counts[there].tolist(), first[there].tolist(), strict=True)]
 
 
 def _typed(found: list[Suggestion], typed: str) -> tuple[list[Suggestion], int]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import kb
-from kopl import Executor
+from kopl import Executor, LimitError, Limits
 from kopl.completion import Completer, Suggestion
 from kopl.denotation import Located, Outcome
 from kopl.drafts import HOLE, Draft, EditError, Slot, read_draft
@@ -243,6 +243,14 @@ def test_places_that_are_not_there_are_refused() -> None:
     for slot in (Slot((), "argument", 3), Slot((2,), "function"), Slot((), "input", 1)):
         with pytest.raises(EditError):
             world().complete(read_draft('Find("Oslo")'), slot)
+
+
+def test_the_limits_of_the_executor_hold() -> None:
+    bounded = Completer(Executor(kb.load("world"), limits=Limits(ids=100)))
+    draft = read_draft('Relate(Relate(FindAll(), "country", "forward"), ?, ?)')
+    with pytest.raises(LimitError, match="the limit is 100"):
+        bounded.complete(draft, Slot((), "argument"))
+    assert bounded.complete(read_draft('Relate(Find("Oslo"), ?, ?)'), Slot((), "argument")).count
 
 
 def test_wanted_sets_are_sets() -> None:
