@@ -462,7 +462,8 @@ class _Run:
                 break
             if tried.fits(place, value):
                 owner = None if value.owner is None else kb.name_of(value.owner)
-                said: SuggestionKind = "unit" if value.is_typed else "value"
+                with_unit = value.is_typed and type == "quantity"
+                said: SuggestionKind = "unit" if with_unit else "value"
                 found.append(Suggestion(str(value), said, value.things or None, owner))
         if tried.all_fit:
             return found, max(count, len(close))

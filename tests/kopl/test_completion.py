@@ -85,7 +85,10 @@ def test_nothing_suggested_leads_to_an_empty_set(
     executor = Executor(kb.from_kqapro(document))
     completer = Completer(executor)
     for slot in data.draw(st.permutations(every_slot(draft)))[:4]:
-        found = completer.complete(draft, slot, limit=50)
+        typed = data.draw(
+            st.sampled_from(["", "", "5", "1998", "6.5 m", "1998-02", "2001", "a", "x"])
+        )
+        found = completer.complete(draft, slot, typed, limit=50)
         names = [(one.text, one.sets) for one in found.suggestions]
         assert len(set(names)) == len(names) <= found.count
         for one in found.suggestions:
@@ -192,6 +195,10 @@ def test_keys_have_values_of_the_type_and_units_are_those_of_the_key() -> None:
     assert [(one.text, one.kind) for one in found] == [("12345 square kilometre", "unit")]
     assert texts('FilterNum(FindAll(), "area", ?, ">")', 1, "99999999999") == []
     assert texts('FilterNum(FindAll(), "area", "0 square kilometre", ?)', 2) == ["=", "!=", ">"]
+    [later] = suggested(
+        'FilterYear(FindAll(), "date of independence", ?, "<")', Slot((), "argument", 1), "2345"
+    )
+    assert (later.text, later.kind) == ("2345", "value")
     values = texts(
         'FilterStr(FilterConcept(FindAll(), "country"), "ISO 3166-1 alpha-2 code", ?)', 1, "no"
     )
