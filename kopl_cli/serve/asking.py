@@ -44,6 +44,9 @@ KEPT = 256
 # The confidence from which an answer is sure, of a run that was not fitted for refusing.
 SURE = 0.5
 
+# Seconds that the last batch has for its end when the server stops.
+LAST = 10.0
+
 
 @dataclass
 class _Asked:
@@ -138,6 +141,9 @@ class Asker:
         for asked in left:
             if asked.future.set_running_or_notify_cancel():
                 asked.future.set_exception(BusyError("the server stops"))
+        # A thread that is in the network when the interpreter goes would abort the process.
+        if self._thread is not None:
+            self._thread.join(LAST)
 
     # --- in the thread ------------------------------------------------------------------------
 
