@@ -1,0 +1,143 @@
+"""The knowledge base, queries, files and data of one's own on the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.serve.browser.screens import address, settle
+from tests.serve.browser.watching import assert_accessible, assert_fits
+
+CAPITAL = 'QueryName(Relate(Find("Norway"), "capital", "forward"))'
+BOOKS = (
+    "id,title,publisher,pages\nb1,The Blue Bridge,Seven Lamps,631\nb2,The Harbour,Paper Kite,605\n"
+)
+
+
+@pytest.fixture
+def own(own_servers: Any, tmp_path: Path) -> str:
+    """A server that may be sent data."""
+    return str(own_servers.start("--kb", "world", "--folder", tmp_path / "kept", folder=tmp_path))
+
+
+def test_a_fact_leads_to_a_program(world: str, watch: Any) -> None:
+    page = watch.page(address(world, "base"))
+    page.get_by_label("Search names").fill("norwy")
+    page.get_by_role("link", name="Norway", exact=True).click()
+    expect(page.get_by_role("heading", name="Norway")).to_be_visible()
+    expect(page.get_by_text("Kingdom of Norway; Norwegian")).to_be_visible()
+    page.get_by_role("link", name="Ask for capital by a program").first.click()
+    expect(page.get_by_role("textbox", name="Program", exact=True)).to_have_value(CAPITAL)
+    expect(page.get_by_role("region", name="What the program gives")).to_contain_text("Oslo")
+    page.go_back()
+    expect(page.get_by_role("heading", name="Norway")).to_be_visible()
+
+
+def test_programs_become_queries_and_back(world: str, watch: Any) -> None:
+    pytest.importorskip("pyoxigraph", reason="the extra sparql is not installed")
+    page = watch.page(address(world, "sparql", p=CAPITAL))
+    query = page.get_by_label("Query (SPARQL)")
+    page.wait_for_function(
+        "() => document.querySelectorAll('textarea')[1].value.includes('Norway')"
+    )
+    page.get_by_label("Program (KoPL)").fill("")
+    page.get_by_role("button", name="To KoPL").click()
+    expect(page.get_by_label("Program (KoPL)")).to_have_value(CAPITAL)
+    page.get_by_role("button", name="Run both").click()
+    expect(page.get_by_text("the same answer")).to_be_visible()
+    for name in ("KoPL", "oxigraph"):
+        expect(page.get_by_role("region", name=f"What {name} gives")).to_contain_text("Oslo")
+    assert_accessible(page)
+    # What is no program says why.
+    watch.refused.add(422)
+    query.fill("SELECT ?x WHERE { ?x ?y ")
+    page.get_by_role("button", name="To KoPL").click()
+    expect(page.get_by_role("alert")).to_contain_text("This query is no program")
+
+
+def test_every_form_is_a_file(world: str, watch: Any) -> None:
+    page = watch.page(address(world, "share", p=CAPITAL, q="What is the capital of Norway?"))
+    settle(page)
+    names = {}
+    for form in page.get_by_label("Form", exact=True).locator("option").all():
+        value = form.get_attribute("value")
+        page.get_by_label("Form", exact=True).select_option(value)
+        settle(page)
+        with page.expect_download() as told:
+            page.get_by_role("button", name="Download").click()
+        names[value] = Path(told.value.path()).read_text("utf-8")
+    assert names["nested"].strip() == CAPITAL
+    assert json.loads(names["kqapro"]) and "<svg" in names["svg"] and "SELECT" in names["sparql"]
+    assert "Oslo" in names["csv"] and "flowchart" in names["mermaid"]
+    alone = watch.context()
+    file = alone.new_page()
+    file.set_content(names["html"])
+    expect(file.locator("body")).to_contain_text("Oslo")
+    assert_accessible(page)
+
+
+def test_a_table_becomes_a_knowledge_base(own: str, watch: Any) -> None:
+    page = watch.page(address(own, "own"), viewport={"width": 400, "height": 800})
+    page.get_by_label("A kb.json").set_input_files(
+        {"name": "books.csv", "mimeType": "text/csv", "buffer": BOOKS.encode()}
+    )
+    expect(page.get_by_label("Name of the knowledge base")).to_have_value("books")
+    page.get_by_role("button", name="Look at it").click()
+    page.get_by_label("publisher: is").select_option("create")
+    page.get_by_label("publisher: called").fill("published by")
+    assert_accessible(page)
+    assert_fits(page)
+    page.get_by_role("button", name="Bring it in").click()
+    expect(page.locator("main").get_by_text("It is here")).to_be_visible()
+    page.get_by_role("link", name="Look at it").first.click()
+    page.get_by_label("Search names").fill("harbour")
+    page.get_by_role("link", name="The Harbour").click()
+    expect(page.get_by_role("link", name="Paper Kite")).to_be_visible()
+    expect(page.get_by_text("published by")).to_be_visible()
+    page.get_by_role("link", name="Ask for published by by a program").click()
+    answer = page.get_by_role("region", name="What the program gives")
+    expect(answer).to_contain_text("Paper Kite")
+    # It is one of the server's knowledge bases until it is taken away.
+    page.goto(address(own, "own"))
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.get_by_role("button", name="Take away books").click()
+    expect(page.get_by_role("button", name="Take away books")).to_have_count(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("book.xlsx", b"PK\x03\x04 a workbook", "save the sheet as CSV"),
+        ("kb.json", b'{"concepts": {}, "entities": {"e": {"name": 3}}}', "entities/e"),
+        ("empty.csv", b"", "is empty"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_politely(
+    own: str, watch: Any, name: str, content: bytes, says: str
+) -> None:
+    page = watch.page(address(own, "own"))
+    settle(page)
+    page.on("response", lambda one: watch.refused.add(one.status) if one.status == 422 else None)
+    page.get_by_label("A kb.json").set_input_files(
+        {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    )
+    page.get_by_label("Name of the knowledge base").fill("mine")
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.get_by_role("alert")).to_contain_text("It cannot be brought in")
+    expect(page.locator("#screen-own")).to_contain_text(says)
+    assert_accessible(page)
+
+
+def test_what_is_too_large_is_not_even_sent(own: str, watch: Any, tmp_path: Path) -> None:
+    large = tmp_path / "large.csv"
+    with large.open("wb") as file:
+        file.truncate(51 * 1024 * 1024)
+    page = watch.page(address(own, "own"))
+    settle(page)
+    page.get_by_label("A kb.json").set_input_files(large)
+    page.get_by_role("button", name="Look at it").click()
+    expect(page.locator("#screen-own")).to_contain_text("kopl kb import")
