@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib import resources
 
+import numpy as np
+import numpy.typing as npt
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
@@ -179,17 +181,103 @@ class Index:
 
     def _most_similar(self, text: str) -> tuple[str, float]:
         wanted, best, most = _plain(text), self.texts[0], -1.0
-        for scorer, weight in ((fuzz.ratio, 1.0), (fuzz.token_sort_ratio, SORTED)):
-            hit = process.extractOne(
-                wanted, self._plain, scorer=scorer, score_cutoff=min(100.0, max(0.0, most / weight))
-            )
+        bounds = self._bags.bounds(wanted, len(_in_order(wanted)))
+        # The second is what `fuzz.token_sort_ratio` gives, but the words are sorted once.
+        for asked, known, weight in (
+            (wanted, self._plain, 1.0),
+            (_in_order(wanted), self._in_order, SORTED),
+        ):
+            hit = _best(asked, known, bounds, max(0.0, most / weight))
             if hit is not None and hit[1] * weight > most:
-                best, most = self.texts[hit[2]], hit[1] * weight
+                best, most = self.texts[hit[0]], hit[1] * weight
         return best, most
+
+    @cached_property
+    def _bags(self) -> _Bags:
+        return _Bags(self._plain, self._in_order)
 
     @cached_property
     def _plain(self) -> list[str]:
         return [_plain(text) for text in self.texts]
+
+    @cached_property
+    def _in_order(self) -> list[str]:
+        return [_in_order(text) for text in self._plain]
+
+
+def _in_order(text: str) -> str:
+    """The words of a text in order."""
+    return " ".join(sorted(text.split()))
+
+
+class _Bags:
+    """How often each letter stands in each of many texts: bounds of how similar others can be.
+
+    Two texts have no more in common, in whatever order, than the letters that both have. Letters
+    are told apart by the last bits of their numbers, which is enough for Latin ones.
+    """
+
+    LETTERS = 32
+    # Texts that are counted at once.
+    AT_ONCE = 50_000
+
+    def __init__(self, texts: Sequence[str], in_order: Sequence[str]) -> None:
+        pairs = zip(texts, in_order, strict=True)
+        self._sizes = np.array([min(len(one), len(other)) for one, other in pairs], np.float64)
+        # One row for each letter, so that few are looked at.
+        self._counts = np.zeros((self.LETTERS, len(texts)), np.uint8)
+        for start in range(0, len(texts), self.AT_ONCE):
+            part = texts[start : start + self.AT_ONCE]
+            sizes = [len(text) for text in part]
+            letters = _numbers("".join(part)) % self.LETTERS
+            cells = letters * len(part) + np.repeat(np.arange(len(part)), sizes)
+            counts = np.bincount(cells, minlength=self.LETTERS * len(part))
+            table = np.minimum(counts, 255).reshape(self.LETTERS, len(part))
+            self._counts[:, start : start + len(part)] = table
+
+    def bounds(self, wanted: str, size: int) -> npt.NDArray[np.float64]:
+        """For each text how similar a text can be to it at most, from 0 to 100.
+
+        ``size``: the smallest length that ``wanted`` has in whatever order.
+        """
+        shared = np.zeros(len(self._sizes), np.int32)
+        numbers, counts = np.unique(_numbers(wanted) % self.LETTERS, return_counts=True)
+        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            if count > 255:  # more than is counted
+                shared += count
+            else:
+                shared += np.minimum(self._counts[number], count)
+        found: npt.NDArray[np.float64] = 200 * shared / np.maximum(self._sizes + size, 1)
+        found[self._sizes + size == 0] = 100.0
+        return found
+
+
+def _numbers(text: str) -> npt.NDArray[np.int64]:
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    return codes.astype(np.int64)
+
+
+# Texts of the highest bounds that are compared first. rapidfuzz passes over some that reach its
+# cutoff by rounding only.
+FIRST, ROUNDING = 32, 1e-3
+
+
+def _best(
+    asked: str, known: Sequence[str], bounds: npt.NDArray[np.float64], least: float
+) -> tuple[int, float] | None:
+    """The first of the most similar texts that are as similar as ``least``, as (number, score)."""
+    if least > 100:
+        return None
+    if len(known) > FIRST:
+        # What some are like bounds what the best is like; few others reach that.
+        first = np.argpartition(bounds, -FIRST)[-FIRST:].tolist()
+        least = max(least, *(fuzz.ratio(asked, known[at]) for at in first))
+    near = np.flatnonzero(bounds >= least - ROUNDING).tolist()
+    least = max(0.0, least - ROUNDING)
+    hit = process.extractOne(
+        asked, [known[at] for at in near], scorer=fuzz.ratio, score_cutoff=least
+    )
+    return None if hit is None else (near[hit[2]], hit[1])
 
 
 def similarity(one: str, other: str) -> float:

@@ -188,7 +188,8 @@ def _opened(
 def _listen(host: str, number: int) -> socket.socket:
     """A socket that listens; raises KoplError where it cannot, as when the port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    found = socket.socket(family, socket.SOCK_STREAM)
+    # Said to be TCP: only then asyncio sends small answers at once.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         found.bind((host, number))

@@ -174,6 +174,33 @@ def test_an_empty_knowledge_base_has_nothing_to_link_to() -> None:
     assert "Find" not in Draft(Question.of("Oslo"), linker).functions()
 
 
+def test_the_nearest_is_what_comparing_with_every_text_finds() -> None:
+    """Bounds leave out only what cannot be the nearest, and of equal ones the first is taken."""
+    import random
+
+    from rapidfuzz import fuzz, process
+
+    from parsers.spelling import SORTED
+
+    draw = random.Random(7)
+    letters = "aabcdeé ß1漢 "
+    texts = ["".join(draw.choices(letters, k=draw.randrange(12))) for _ in range(600)]
+    texts += ["a" * 300, "a" * 299 + "b", "b a", "a b"]
+    index = Index(texts)
+    asked = ["".join(draw.choices(letters, k=draw.randrange(14))) for _ in range(300)]
+    for text in [*asked, "a" * 280, "b a c"]:
+        if index.folded(text) is not None:
+            continue
+        wanted = " ".join(text.casefold().split())
+        plain = [" ".join(one.casefold().split()) for one in index.texts]
+        found = process.extractOne(wanted, plain, scorer=fuzz.ratio)
+        best, most = found[2], found[1]
+        other = process.extractOne(wanted, plain, scorer=fuzz.token_sort_ratio)
+        if other[1] * SORTED > most:
+            best, most = other[2], other[1] * SORTED
+        assert index.nearest(text) == (index.texts[best], pytest.approx(most))
+
+
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=1, max_size=8), st.text(max_size=12))
 def test_the_nearest_is_as_similar_as_any(names: list[str], text: str) -> None:
     index = Index(names)
