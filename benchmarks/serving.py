@@ -119,7 +119,7 @@ class Server:
 
         def ask(question: str) -> float | None:
             with httpx.Client(base_url=self.address, timeout=120) as own:
-                own.get("/api/kb/search?q=&limit=1")  # connected already, as a page is
+                own.get("/icon.svg")  # connected already, as a page is
                 begin.wait()
                 start = time.perf_counter()
                 try:

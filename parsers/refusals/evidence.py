@@ -199,15 +199,24 @@ class Evidencer:
                     found[key] = found.get(key, False) or word[:1].islower()
         return found
 
+    @cached_property
+    def _called(self) -> list[tuple[str, str]]:
+        """All names and aliases, with small letters and as they are."""
+        kb = self.linker.kb
+        return [
+            (called.lower(), called)
+            for node in range(kb.node_count)
+            for called in (kb.name_of(node), *kb.aliases_of(node))
+        ]
+
     def is_part_of_a_name(self, text: str) -> bool:
         """Whether some name or alias has all words of a text."""
         wanted = {stem(letters(word)) for word in text.replace("-", " ").split()}
-        kb = self.linker.kb
+        first, *others = [word[:3] for word in wanted] or [""]
         return any(
             wanted <= {stem(letters(word)) for word in called.replace("-", " ").split()}
-            for node in range(kb.node_count)
-            for called in (kb.name_of(node), *kb.aliases_of(node))
-            if all(word[:3] in called.lower() for word in wanted)
+            for lowered, called in self._called
+            if first in lowered and all(word in lowered for word in others)
         )
 
     def of(self, text: str, tried: Sequence[Tried], best: Tried) -> Evidence:
