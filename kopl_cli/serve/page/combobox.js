@@ -73,12 +73,14 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   }
 
   function drawn(option, number) {
+    // The form of a function is no example of what is there.
+    const example = option.kind === "function" ? null : option.example;
     return h(
       "li",
       { id: `${id}-${number}`, role: "option", "aria-selected": "false", class: "combo-option", on: { pointerdown: (event) => event.preventDefault(), click: () => choose(number) } },
       h("span", { class: "combo-text" }, h("bdi", {}, cut(visible(option.text), 120)), option.also ? h("span", { class: "muted" }, " also ", h("bdi", {}, cut(visible(option.also), 60))) : null),
       h("span", { class: "combo-more" }, option.count === null || option.count === undefined ? null : h("span", { class: "combo-count" }, count(option.count), h("span", { class: "quiet" }, " found")), KINDS.has(option.kind) ? h("span", { class: "badge" }, option.kind) : null),
-      option.doc || option.example ? h("span", { class: "combo-doc" }, option.doc ? cut(visible(option.doc), 140) : ["e.g. ", h("bdi", {}, cut(visible(option.example), 100))]) : null,
+      option.doc || example ? h("span", { class: "combo-doc" }, option.doc ? cut(visible(option.doc), 140) : null, option.doc && example ? ", " : null, example ? ["e.g. ", h("bdi", {}, cut(visible(example), 100))] : null) : null,
     );
   }
 

@@ -58,7 +58,7 @@ def take(page: Page, name: str, typed: str, suggested: str) -> None:
     """Type into the field that has the focus, and choose what is suggested."""
     expect(field(page, name)).to_be_focused()
     page.keyboard.type(typed)
-    option = page.get_by_role("option", name=re.compile(f"^{re.escape(suggested)}"))
+    option = page.get_by_role("option", name=re.compile(rf"^{re.escape(suggested)}\b"))
     expect(option.first).to_be_visible()
     for _ in range(20):
         page.keyboard.press("ArrowDown")
