@@ -69,7 +69,7 @@ COMMANDS = {
     "serve": Command(
         "the playground in the browser: ask, look inside, mend, learn",
         "kopl_cli.serve",
-        ("generation", "parsers"),
+        ("generation", "parsers", "cqa"),
     ),
     "mcp": Command("serve tools for agents by the Model Context Protocol", "kopl_cli.mcp"),
     "cqa": Command("logical queries over incomplete graphs", "kopl_cli.cqa", ("cqa",)),

@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass
-class _Ranked:
+class RankedAnswer:
     """An answer with its score; ``support`` where it is told."""
 
     row: tuple[int, ...]
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
     show_warnings()
     graph = open_graph(arguments)
     kb = open_names(arguments.kb, graph)
-    names: Any = _Names(graph, kb)
+    names: Any = GraphNames(graph, kb)
     read = read_query(program_text(arguments.query), graph, kb)
     if not read.query.free:
         raise KoplError("the query has no free variable to rank; ask it with kopl cqa answer")
@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
     scored = as_scored(reasoner.scores(query), len(free), graph.entity_count)
     observed = answers(read.query, graph.observed(arguments.split), universe=read.tree is not None)
     known = {tuple(row) for row in observed.tolist()}
-    found = _ranked(scored, known, arguments.limit, arguments.new)
+    found = ranked(scored, known, arguments.limit, arguments.new)
     explain = getattr(reasoner, "explain", None)
     if explain is not None and not arguments.no_support:
         for one in found:
@@ -106,7 +106,9 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _ranked(scored: Scored, known: set[tuple[int, ...]], limit: int, new: bool) -> list[_Ranked]:
+def ranked(
+    scored: Scored, known: set[tuple[int, ...]], limit: int, new: bool
+) -> list[RankedAnswer]:
     """The best answers: entities, or of several variables tuples.
 
     Tuples are those that the reasoner scores, or else all of the variables' best entities, by the
@@ -134,11 +136,11 @@ def _ranked(scored: Scored, known: set[tuple[int, ...]], limit: int, new: bool) 
             row = tuple(int(own[at]) for own, at in zip(best, chosen, strict=True))
             mean = np.mean([float(own[at]) for own, at in zip(scores, row, strict=True)])
             rows.append((row, float(mean)))
-    found = [_Ranked(row, score, row in known) for row, score in rows]
+    found = [RankedAnswer(row, score, row in known) for row, score in rows]
     return [one for one in found if not (new and one.known)][:limit]
 
 
-class _Names:
+class GraphNames:
     """A graph as far as supports ask it for names: those of its knowledge base where given."""
 
     def __init__(self, graph: Graph, kb: KnowledgeBase | None) -> None:
@@ -150,7 +152,7 @@ class _Names:
         return self._graph.entity_name(entity) if self._kb is None else self._kb.name_of(entity)
 
 
-def _print(found: list[_Ranked], free: list[str], names: Any) -> None:
+def _print(found: list[RankedAnswer], free: list[str], names: Any) -> None:
     from kopl_base.tables import aligned
 
     headings = ["", *(f"?{name}" for name in free), "score", ""]
@@ -174,7 +176,9 @@ def _print(found: list[_Ranked], free: list[str], names: Any) -> None:
         print("kopl: there is nothing to rank", file=sys.stderr)
 
 
-def _objects(found: list[_Ranked], free: list[str], names: Any, reasoner: str) -> dict[str, Any]:
+def _objects(
+    found: list[RankedAnswer], free: list[str], names: Any, reasoner: str
+) -> dict[str, Any]:
     listed = []
     for one in found:
         answer: dict[str, Any] = {

@@ -36,6 +36,7 @@ from kopl_cli.serve import (
     learning,
     openapi,
     programs,
+    queries,
     queueing,
     uploading,
 )
@@ -56,7 +57,7 @@ from kopl_cli.serve.routes import (
 # what /api/info says besides.
 MODULES: tuple[Any, ...] = (
     knowledge, asking, programs, editing, examples, correcting, exporting, queueing, learning,
-    uploading,
+    uploading, queries,
 )  # fmt: skip
 
 # Handlers that run at once, and streams of events that are open at once.

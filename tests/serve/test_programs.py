@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
+from kopl_cli.serve.bases import Playground
 from kopl_cli.serve.programs import FORMS
+from tests.serve.conftest import client_of
 
 CAPITAL = 'QueryName(Relate(Find("Norway"), "capital", "forward"))'
 
@@ -161,3 +163,40 @@ def test_a_program_over_its_limits(client: TestClient) -> None:
         deep = f'Relate({deep}, "shares border with", "forward")'
     reply = client.post("/api/run", json={"program": deep})
     assert reply.status_code == 422 and reply.json()["error"]["kind"] == "limit"
+
+
+# --- logical queries ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reasoning(playground: Playground) -> TestClient:
+    """A client of a server that predicts what the whole graph has."""
+    playground.reasoner = "exact"
+    return client_of(playground)
+
+
+def test_a_program_as_a_logical_query(reasoning: TestClient) -> None:
+    near = 'Relate(Find("Norway"), "shares border with", "forward")'
+    program = f'Count(FilterConcept({near}, "country"))'
+    found = reasoning.post("/api/query-view", json={"program": program, "limit": 5}).json()
+    assert found["program"] == program[6:-1] and found["path"] == [0]
+    assert "shares border with" in found["svg"] and "Norway" in found["svg"]
+    whole = run(reasoning, f"QueryName({found['program']})")["answer"]["answers"]
+    best = [one["text"] for one in found["answers"]]
+    assert set(best[: len(whole)]) == set(whole)
+    assert {one["kind"] for one in found["answers"]} <= {"known", "predicted"}
+    assert reasoning.get("/api/info").json()["can"]["queries"]["yes"]
+
+
+def test_the_largest_part_that_is_a_query_is_taken(reasoning: TestClient) -> None:
+    part = 'Relate(Find("Norway"), "capital", "forward")'
+    program = f'QueryAttr(FilterNum({part}, "population", "1", ">"), "population")'
+    found = reasoning.post("/api/query-view", json={"program": program}).json()
+    assert found["program"] == part and found["path"] == [0, 0]
+    reply = reasoning.post("/api/query-view", json={"program": 'QueryAttr(Find("Norway"), "area")'})
+    assert reply.status_code == 422 and "no part" in reply.json()["error"]["message"]
+
+
+def test_without_a_reasoner_there_is_no_such_view(client: TestClient) -> None:
+    reply = client.post("/api/query-view", json={"program": CAPITAL})
+    assert reply.status_code == 501 and "--reasoner" in reply.json()["error"]["to_try"]
