@@ -11,9 +11,9 @@ Of the questions of benchmarks/people (--set, --part) or of a file of questions 
 of settings. A line is written to --results for each question and cell as soon as it is answered:
 begun again, the command goes on where it was, and what the model wrote is kept besides
 (docs/language-models.md). --part test writes scores only. Nothing is refused, but for the cells
-"refusing". Seconds are of this process, of a model that runs in it; the first question of a process
-reads the fixed part of the prompt, too, and is not counted among them. Markdown goes to standard
-output, each share with its 95 % interval (Wilson).
+"refusing". Seconds are of this process, of a model that runs in it, for the cell that is asked
+first of all; the first question of a process reads the fixed part of the prompt, too, and is not
+counted among them. Markdown goes to standard output, each share with its 95 % interval (Wilson).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import importlib
 import json
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import mean, median
@@ -199,29 +199,33 @@ class Asking:
 
 
 def measure(
-    asking: Asking, questions: Sequence[Question], cells: Iterable[str], name: str, part: str,
+    asking: Asking, questions: Sequence[Question], cells: list[str], name: str, part: str,
     results: Path,
 ) -> None:  # fmt: skip
-    """Ask what was not asked yet, and write a line for each."""
+    """Ask what was not asked yet, and write a line for each.
+
+    A question is asked in all cells before the next one: prompts that begin alike are read once,
+    and only the seconds of the first cell are those of a question.
+    """
     done = {line.key for line in lines_of(results)}
     warm = False
     with results.open("a", encoding="utf-8") as file:
-        for cell in cells:
-            asking.set(cell)
-            for one in questions:
-                if (name, part, cell, one.id) in done:
-                    continue
+        for one in questions:
+            left = [cell for cell in cells if (name, part, cell, one.id) not in done]
+            first = left == cells
+            for cell in left:
+                asking.set(cell)
                 answer, (seconds, replies, read, written) = asking.ask(one, "refusing" in cell)
                 said = "" if part == "test" or answer is None else str(answer.prediction.text)
                 line = Line(
                     name, part, cell, one.id, one.judge(answer),
                     round(answer.confidence, 4) if answer else 0.0, round(seconds, 2),
-                    int(replies), int(read), int(written), warm, said,
+                    int(replies), int(read), int(written), warm and first, said,
                 )  # fmt: skip
                 file.write(json.dumps(asdict(line), ensure_ascii=False) + "\n")
                 file.flush()
-                warm = warm or replies > 0
-            warm = False  # another cell may begin its prompts otherwise
+                first = first and not replies
+            warm = True
 
 
 def table(lines: Sequence[Line]) -> Iterator[str]:

@@ -18,7 +18,7 @@ __all__ = ["Answer", "Server", "chat", "made_run", "question_of", "replying", "s
 def question_of(body: dict[str, Any]) -> str:
     """The question that a body asks."""
     asked = [one["content"] for one in body["messages"] if one["role"] == "user"]
-    return str(asked[-1].splitlines()[-1])
+    return str(asked[-1])
 
 
 def replying(

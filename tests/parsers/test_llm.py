@@ -170,9 +170,10 @@ def test_prompts_begin_alike_and_show_what_is_like_the_question(run: Run, server
     assert systems[0] == systems[1] and "Relate(E, relation, direction): " in systems[0]["content"]
     assert "capital: country → city" in systems[0]["content"]
     _, *turns = server.asked[0]["messages"]
-    assert [one["role"] for one in turns] == ["user", "assistant"] * 3 + ["user"]
-    known, asked = turns[-1]["content"].split("\n")
-    assert known.startswith('"Norway" (country): forward capital; keys ') and asked == NORWAY
+    assert [one["role"] for one in turns] == ["user", "assistant"] * 4 + ["user"]
+    known, asked = turns[0]["content"], turns[-1]["content"]
+    assert known.startswith('What is known:\n"Norway" (country): forward capital; keys ')
+    assert asked == NORWAY
     # The most similar one stands beside the question.
     like, program = (one["content"] for one in turns[-3:-1])
     assert "capital" in like and program.startswith('QueryName(Relate(Find("')
@@ -294,6 +295,6 @@ def test_settings_that_cannot_be(change: dict[str, Any], message: str) -> None:
 
 
 def test_the_question_is_found_in_a_body() -> None:
-    turns = (("user", "a?"), ("assistant", "b"), ("user", "what is known\nc?"))
+    turns = (("user", "a?"), ("assistant", "b"), ("user", "c?"))
     body = {"messages": [{"role": role, "content": content} for role, content in turns]}
     assert question_of(body) == "c?"

@@ -29,6 +29,8 @@ NAMES, MEANT, KINDS = 4, 3, 2
 SHORT = 3
 # So many names a program may have, under a grammar.
 NAMEABLE = 64
+# Before what is known of the things that a question names.
+KNOWN = "What is known:"
 _ITEMS = (Kind.RELATION, Kind.KEY, Kind.QUALIFIER_KEY)
 
 
@@ -81,13 +83,16 @@ class Prompter:
         examples = self._examples(question, corrected)
         names = self.names(question)
         messages = [{"role": "system", "content": self._system}]
+        # What is known stands before all: right above the question it leads a small model astray.
+        known = self._known(question, names, examples) if self._settings.schema else []
+        if known:
+            messages += _turn("user", "\n".join([KNOWN, *known])) + _turn("assistant", "OK.")
         # As turns of the conversation: a model goes on with a program, and with nothing before it.
         # The most similar one stands last, beside the question.
         for one in reversed(examples):
             program = write_nested_json(one.tree) if as_json else one.program
             messages += _turn("user", one.question) + _turn("assistant", program)
-        known = self._known(question, names, examples) if self._settings.schema else []
-        messages += _turn("user", "\n".join([*known, question.text]))
+        messages += _turn("user", question.text)
         return Prompt(messages, tuple(names), self._nameable(question, names))
 
     def _nameable(self, question: Question, names: Sequence[str]) -> tuple[str, ...]:

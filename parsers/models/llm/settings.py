@@ -50,7 +50,7 @@ class LlmSettings(CheckedSettings):
     name: str = ""
     local: str = ""
     key_from: str = "KOPL_API_KEY"
-    examples: Annotated[Int, Field(ge=0, le=64)] = 6
+    examples: Annotated[Int, Field(ge=0, le=64)] = 5
     retrieved: Bool = True
     own: str = ""
     schema: Bool = True

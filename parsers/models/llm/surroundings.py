@@ -14,7 +14,7 @@ from parsers.linking import stems_of
 
 # Of one thing so many relations of each direction, and keys, are shown; of a kind so many things
 # are looked at.
-MOST, LOOKED_AT = 7, 300
+MOST, LOOKED_AT = 5, 300
 # The facts that tell which kinds a relation joins.
 FACTS = 200
 # A kind that so large a share of the things are says what they are.
