@@ -129,6 +129,36 @@ def test_a_vain_relation_is_followed_the_other_way(run: Run, server: Server) -> 
     assert len(server.asked) == 1
 
 
+@pytest.mark.parametrize(
+    ("question", "reply", "answer"),
+    [
+        # Steps in vain are left out between a thing and what is asked of it.
+        ("What is the area of Peru?",
+         'QueryAttr(FilterConcept(Relate(Find("Peru"), "capital", "backward"), "country"), "area")',
+         "1285216 square kilometre"),
+        ("What is the area of Peru?",
+         'QueryAttr(FilterConcept(Find("Peru"), "city"), "area")', "1285216 square kilometre"),
+        ("What is the area of Peru?",
+         'QueryAttr(Relate(Find("Peru"), "capital", "forward"), "area")', "1285216 square kilometre"),
+        # What one thing has not, another one has that the question names.
+        ("Is Oslo in Norway? What is its area?", 'QueryAttr(Find("Oslo"), "area")',
+         "323802 square kilometre"),
+    ],
+)  # fmt: skip
+def test_a_near_program_that_finds_something(
+    run: Run, server: Server, question: str, reply: str, answer: str
+) -> None:
+    server.play = says(reply)
+    found = one(run(), question)
+    assert found.text == answer and found.probability == pytest.approx(0.35)
+    assert len(server.asked) == 1
+
+
+def test_a_count_of_nothing_is_no_count_of_the_thing_itself(run: Run, server: Server) -> None:
+    server.play = says('Count(Relate(Find("Norway"), "code", "forward"))')
+    assert one(run("llm.repairs=0"), "How many codes has Norway?").answers == ()
+
+
 def test_two_repairs_at_most_then_it_does_not_know(run: Run, server: Server) -> None:
     server.play = says("I do not know.")
     found = one(run())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kopl.answer_forms import PLAIN, Asking, Exists, Is
@@ -15,6 +15,7 @@ from kopl.hints import unknown_items
 from kopl.program import Call, post_order
 from kopl.text import read
 from kopl.traits import names_in, renamed
+from kopl.typecheck import check
 from kopl.types import Type
 from kopl_base.chat import Completion
 from kopl_base.errors import KoplError
@@ -25,6 +26,8 @@ from parsers.models.llm.surroundings import Surroundings
 
 # A program that needed a repair counts so much as one that needed none.
 REPAIRED = 0.7
+# So many vain calls are left out at most.
+LEFT_OUT = 3
 # What finds nothing counts so little beside what finds something.
 EMPTY = 0.05
 # Questions that open so want yes or no.
@@ -124,9 +127,9 @@ class Reader:
         except KoplError as error:
             return ReadReply(reply.text, prediction, None, f"It is wrong: {error}.", repairs)
         runs = PartialRuns(self._language.executor)
-        if (turned := self._turned(program, runs)) is not None:
-            prediction = self._language.of_program(turned, 0.0, form)
-            program, result, repairs = turned, self._language.run(prediction), repairs + 1
+        if (other := self._nearest(program, names, runs)) is not None:
+            prediction = self._language.of_program(other, 0.0, form)
+            program, result, repairs = other, self._language.run(prediction), repairs + 1
         if form == PLAIN and len(result.denotation) > 1:
             prediction = self._language.of_program(program, 0.0, Asking(several=True))
         fault = self._nothing(program, question, runs)
@@ -141,20 +144,17 @@ class Reader:
         names = [name for name in names_in(program) if not len(self._kb.named(name))]
         return renamed(program, {name: self._linker.name(name) for name in names})
 
-    def _turned(self, program: Call, runs: PartialRuns) -> Call | None:
-        """A program that finds nothing with its first vain relation the other way round.
+    def _nearest(self, program: Call, names: Sequence[str], runs: PartialRuns) -> Call | None:
+        """For a program that finds nothing, one near to it that finds something.
 
-        None where that finds nothing either, or the program finds something as it is.
+        Its first vain relation the other way round; else without what is in vain between the things
+        and what is asked of them; else about another one of the ``names`` that the question has.
+        None where these find nothing either, or the program finds something as it is.
         """
         if not runs.says_nothing(program):
             return None
-        vain = next((one for one in post_order(program) if runs.finds_nothing(one)), None)
-        if vain is None or vain.function is not RELATE:
-            return None
-        relation, direction = vain.arguments
-        other = "backward" if direction == "forward" else "forward"
-        turned = replaced(program, {vain: Call(RELATE, vain.inputs, (relation, other))})
-        return None if runs.says_nothing(turned) else turned
+        found = (*_turned(program, runs), *_without(program, runs), *_renamed(program, names))
+        return next((one for one in found if _types(one) and not runs.says_nothing(one)), None)
 
     def _nothing(self, program: Call, question: str, runs: PartialRuns) -> str:
         """What is wrong with a program that finds nothing, "" where it finds something.
@@ -176,6 +176,55 @@ class Reader:
         if call.inputs and len(nodes := runs.nodes(call.inputs[0])):
             told += f" There are: {self._around.around(nodes, words)}."
         return told
+
+
+def _types(program: Call) -> bool:
+    try:
+        check(program)
+    except KoplError:
+        return False
+    return True
+
+
+def _vain(program: Call, runs: PartialRuns) -> Call | None:
+    """The first call that finds nothing."""
+    return next((one for one in post_order(program) if runs.finds_nothing(one)), None)
+
+
+def _turned(program: Call, runs: PartialRuns) -> Iterator[Call]:
+    """The program with its first vain relation the other way round, if one is in vain."""
+    vain = _vain(program, runs)
+    if vain is not None and vain.function is RELATE:
+        relation, direction = vain.arguments
+        other = "backward" if direction == "forward" else "forward"
+        yield replaced(program, {vain: Call(RELATE, vain.inputs, (relation, other))})
+
+
+def _without(program: Call, runs: PartialRuns) -> Iterator[Call]:
+    """The program without relations and filters that lead nowhere, one more left out each time.
+
+    Where it is a look-up that finds nothing, the last one before it is left out. Not where the
+    program counts or names what it finds: of the thing itself that would say nothing.
+    """
+    if program.function in (COUNT, QUERY_NAME):
+        return
+    for _ in range(LEFT_OUT):
+        vain = _vain(program, runs)
+        if vain is not None and vain.inputs and not Type.ENTITIES.accepts(vain.function.output):
+            vain = vain.inputs[0]
+        if vain is None or len(vain.inputs) != 1 or not Type.ENTITIES.accepts(vain.function.output):
+            return
+        program = replaced(program, {vain: vain.inputs[0]})
+        if not _types(program):
+            return
+        yield program
+
+
+def _renamed(program: Call, names: Sequence[str]) -> Iterator[Call]:
+    """The program about each other one of the names, where it is about one thing."""
+    found = list(dict.fromkeys(names_in(program)))
+    if len(found) == 1 and program.function is not COUNT:
+        yield from (renamed(program, {found[0]: name}) for name in names if name != found[0])
 
 
 def replaced(program: Call, others: Mapping[Call, Call]) -> Call:
