@@ -139,7 +139,8 @@ def test_a_vain_relation_is_followed_the_other_way(run: Run, server: Server) -> 
         ("What is the area of Peru?",
          'QueryAttr(FilterConcept(Find("Peru"), "city"), "area")', "1285216 square kilometre"),
         ("What is the area of Peru?",
-         'QueryAttr(Relate(Find("Peru"), "capital", "forward"), "area")', "1285216 square kilometre"),
+         'QueryAttr(Relate(Find("Peru"), "capital", "forward"), "area")',
+         "1285216 square kilometre"),
         # What one thing has not, another one has that the question names.
         ("Is Oslo in Norway? What is its area?", 'QueryAttr(Find("Oslo"), "area")',
          "323802 square kilometre"),
