@@ -60,6 +60,7 @@ class Queue:
         self._items: dict[str, dict[str, Any]] = {one["id"]: one for one in self._read()}
         self._leases: dict[str, tuple[str, float]] = {}
         self._thread: threading.Thread | None = None
+        self._making: threading.Thread | None = None
         self._child: Child | None = None
         self._failed: str | None = None
 
@@ -127,7 +128,10 @@ class Queue:
                 ["generate", "--kb", self.base.place, "-n", str(count), "-s", str(seed), "-q",
                  "--profile", "people", "--no-sparql", "--workers", "1", "-o", str(made)],
             )  # fmt: skip
-            threading.Thread(target=self._take, args=(self._child, made), daemon=True).start()
+            self._making = threading.Thread(
+                target=self._take, args=(self._child, made), daemon=True, name="questions"
+            )
+            self._making.start()
 
     def _take(self, child: Child, made: Path) -> None:
         status = child.process.wait()

@@ -35,7 +35,7 @@ from kopl_cli.serve.routes import OBJECT, TEXT, BusyError, Field, RequestError, 
 # Bytes of a request, columns of a table, bytes of its first line, tables at once.
 BODY, COLUMNS, LINE, TABLES = 50 * 1024 * 1024, 1000, 1 << 20, 20
 # Memory and seconds that reading may take.
-MEMORY, SECONDS = 6 << 30, 900.0
+MEMORY, SECONDS = 4 << 30, 900.0
 # Problems, rows and characters of a cell that are shown.
 PROBLEMS, ROWS, CELL = 200, 5, 200
 # Jobs that are remembered.

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from starlette.testclient import TestClient
 
-from kb import KnowledgeBase
+from kb import KnowledgeBase, load
 from kopl.drafts import read_draft
 from kopl.example import read_examples
 from kopl_cli.serve.bases import Playground, ServedRun, ServeLimits
@@ -210,6 +210,23 @@ def test_a_queue_of_questions(client: TestClient, served: Playground) -> None:
     assert len(other.part(Queues).of(other.base(None)).waiting()) == 2
     assert client.delete("/api/queue").json()["count"] == 0
     assert len(listed(client)) == 1
+
+
+def test_questions_are_made_in_the_background(tmp_path: Path) -> None:
+    made = Playground(ServeLimits(), folder=tmp_path / "playground")
+    made.add(load("invented:3"), "invented", place="invented:3")
+    with client_of(made) as client:
+        answer = client.post("/api/queue", json={"generate": 5, "seed": 2})
+        assert answer.status_code == 202 and answer.json()["generating"]
+        again = client.post("/api/queue", json={"generate": 5})
+        assert again.status_code == 409
+        queue = made.part(Queues).of(made.base(None))
+        thread = queue._making
+        assert thread is not None
+        thread.join()
+        found = client.get("/api/queue").json()
+        assert (found["count"], found["generating"], found["message"]) == (5, False, None)
+        assert len({one["question"] for one in found["items"]}) == 5
 
 
 def test_readers_get_different_items(client: TestClient) -> None:
