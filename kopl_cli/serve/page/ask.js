@@ -3,8 +3,8 @@
 import * as api from "./api.js";
 import { chart, same } from "./chart.js";
 import { mends } from "./edit.js";
-import { answerText, confidence, factItem } from "./pieces.js";
-import { button, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
+import { answerText, confidence, factItem, isSure } from "./pieces.js";
+import { button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
 import { asked, forgetAsked, go, link, offered, remember } from "./state.js";
 
 export const screen = {
@@ -140,7 +140,7 @@ class Ask {
       reading.read_as ? h("p", { class: "muted" }, "Read as: ", said(reading.read_as, { most: 300 })) : null,
       reading.refused ? this.refusal(reading, program) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
       h("div", { class: "row" }, confidence(reading), program ? h("a", { class: "button push", href: link({ tab: "program", program }) }, "Look inside and mend") : null),
-      !reading.refused && !reading.sure ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
+      !reading.refused && !isSure(reading) ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
       reading.unsaid?.length ? this.unsaid(reading) : null,
       reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
       (found.why_empty ? [] : reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
@@ -155,7 +155,7 @@ class Ask {
       "div",
       { class: "stack tight" },
       h("p", { class: "answer is-none" }, "I do not know"),
-      h("p", {}, saidWhole(refused.message)),
+      h("p", {}, saidWhole(sentence(refused.message))),
       refused.said?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "These words say what it does not know:"), h("span", { class: "chips" }, refused.said.map((word) => h("span", { class: "chip" }, said(word))))) : null,
       refused.near?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "What it knows that is near:"), h("span", { class: "chips" }, refused.near.map((word) => h("span", { class: "chip" }, said(word))))) : null,
       program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))))) : null,
@@ -209,7 +209,7 @@ class Ask {
             h(
               "details",
               { class: "fold" },
-              h("summary", {}, `The facts behind the answer (${evidence.count})`),
+              h("summary", {}, `The facts behind the answer (${count(evidence.count)})`),
               h("ul", { class: "facts" }, evidence.facts.slice(0, 50).map(factItem)),
               evidence.minimal === false ? h("p", { class: "hint" }, "Some of these may not be needed.") : null,
               evidence.count > 50 ? h("p", { class: "hint" }, `and ${counted(evidence.count - 50, "more fact", "more facts")}`) : null,
@@ -352,5 +352,6 @@ class Ask {
 
 /** A remark of the server as a sentence. */
 function sentence(text) {
+  if (!text) return "";
   return text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }

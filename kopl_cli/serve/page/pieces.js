@@ -7,8 +7,8 @@ import { link } from "./state.js";
 export function factItem(fact) {
   if (!fact.subject) return h("li", { class: "fact-card" }, said(fact.text, { most: 400 }));
   const qualifiers = fact.qualifiers || [];
-  const value = fact.id ? h("a", { href: link({ tab: "base", id: fact.id, concept: null }) }, said(fact.value)) : said(fact.value);
-  const ends = [said(fact.subject), value];
+  const thing = (text, id) => (id ? h("a", { href: link({ tab: "base", id, concept: null }) }, said(text)) : said(text));
+  const ends = [thing(fact.subject, fact.subject_id), thing(fact.value, fact.id)];
   if (fact.direction === "backward") ends.reverse();
   return h(
     "li",
@@ -41,8 +41,17 @@ export function answerText(answer, { most = 12 } = {}) {
   );
 }
 
+const UNSURE = 0.5; // who is less confident is not sure
+
+/** Whether the parser is sure enough of a reading. */
+export function isSure(reading) {
+  return reading.sure && reading.confidence >= UNSURE;
+}
+
 /** How sure the parser is: a word, a number and a bar. */
-export function confidence({ confidence: share, sure }) {
+export function confidence(reading) {
+  const { confidence: share } = reading;
+  const sure = isSure(reading);
   const word = !sure ? "Not sure" : share >= 0.9 ? "Very sure" : share >= 0.6 ? "Quite sure" : "Fairly sure";
   return h(
     "p",

@@ -131,7 +131,7 @@ def test_a_refusal_says_why_and_what_was_nearly_said(world: str, watch: Any) -> 
     }
     page = answering(world, watch, (FOUND, {"refused": refused, "sure": False}))
     expect(results(page)).to_contain_text("I do not know")
-    expect(results(page)).to_contain_text("it says nothing of weather")
+    expect(results(page)).to_contain_text("It says nothing of weather")
     expect(results(page).get_by_text("Oslo")).not_to_be_visible()
     results(page).get_by_text("What it nearly said").click()
     expect(results(page)).to_contain_text("Oslo")
