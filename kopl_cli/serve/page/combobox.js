@@ -52,7 +52,6 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     const prefix = field.value === kept ? "" : field.value;
     try {
       const found = await source(prefix, { signal: controller.signal });
-      options = found.suggestions;
       draw(found);
     } catch (problem) {
       if (problem.name === "AbortError") return;
@@ -63,9 +62,12 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   }
 
   function draw(found) {
+    // What is marked stays marked where it is still suggested.
+    const marked = at < 0 ? -1 : found.suggestions.findIndex((one) => same(one, options[at]));
+    options = found.suggestions;
     at = -1;
     put(list, options.map((option, number) => drawn(option, number)));
-    field.removeAttribute("aria-activedescendant");
+    mark(marked);
     const more = found.count - options.length;
     put(foot, !options.length ? (strict ? "Nothing fits here." : "Nothing is suggested; what you type is taken as it stands.") : more > 0 ? `${count(more)} more; type to narrow them down` : "");
     foot.hidden = !foot.textContent;
@@ -187,6 +189,10 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
       return field.value;
     },
   };
+}
+
+function same(one, other) {
+  return one.text === other.text && one.kind === other.kind && JSON.stringify(one.sets) === JSON.stringify(other.sets);
 }
 
 // Of functions and operators the kind is plain from where they stand.
