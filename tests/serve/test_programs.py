@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from kb import Builder
 from kopl_cli.serve.bases import Playground
 from kopl_cli.serve.programs import FORMS
 from tests.serve.conftest import client_of
@@ -63,9 +65,23 @@ def test_what_does_not_type_is_told_at_its_call(client: TestClient) -> None:
     assert reply.status_code == 422 and reply.json()["error"]["kind"] == "parse"
 
 
-def test_another_engine_gives_the_answer(client: TestClient) -> None:
+@pytest.fixture
+def small() -> Iterator[TestClient]:
+    """A client over a knowledge base that engines load at once."""
+    builder = Builder()
+    builder.add_concept("c", "place")
+    for id, name in (("n", "Norway"), ("o", "Oslo")):
+        builder.add_entity(id, name, ["c"])
+    builder.add_fact("n", "capital", "o")
+    made = Playground()
+    made.add(builder.build(), "small")
+    yield client_of(made)
+    made.close()
+
+
+def test_another_engine_gives_the_answer(small: TestClient) -> None:
     pytest.importorskip("pyoxigraph")
-    assert run(client, CAPITAL, engine="oxigraph")["answer"]["answers"] == ["Oslo"]
+    assert run(small, CAPITAL, engine="oxigraph")["answer"]["answers"] == ["Oslo"]
 
 
 def facts(client: TestClient, program: str, path: list[int], **value: str) -> dict[str, Any]:
@@ -122,8 +138,9 @@ def test_the_reason_why_there_is_no_translation(client: TestClient) -> None:
     assert translate(client, program=CAPITAL, query="x", to="kopl").status_code == 400
 
 
-def test_queries_only_read(client: TestClient) -> None:
+def test_queries_only_read(small: TestClient) -> None:
     pytest.importorskip("pyoxigraph")
+    client = small
     query = translate(client, program=CAPITAL, to="sparql").json()["text"]
     found = client.post("/api/sparql", json={"query": query}).json()
     assert found["answer"]["answers"] == ["Oslo"] and found["rows"]
