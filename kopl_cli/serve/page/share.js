@@ -33,7 +33,7 @@ class View {
     this.preview = h("div", { class: "stack", "aria-live": "polite" });
     this.body = h("div", { class: "stack" });
     this.make = api.latest(api.exportProgram);
-    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Share"), h("p", { class: "lead" }, "A link holds the question and the program, behind the sign that browsers send to no server. A file stands for itself.")), this.body);
+    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Share"), h("p", { class: "lead" }, "A link holds the question and the program behind its #, which browsers send to no server. A file stands for itself.")), this.body);
   }
 
   show(state) {

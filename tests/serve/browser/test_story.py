@@ -9,6 +9,7 @@ from typing import Any
 from playwright.sync_api import Page, Response, expect
 
 from tests.serve.browser.screens import address, settle
+from tests.serve.browser.watching import assert_accessible
 
 QUESTION = "How much turf has Norway got?"
 RIGHT = "323802 square kilometre"
@@ -66,6 +67,7 @@ def test_the_whole_story(own_servers: Any, watch: Any, run: Path, tmp_path: Path
     expect(learnt).to_contain_text(re.compile(r"before\s*0\s*of\s*1\s*after\s*1\s*of\s*1"))
     changed = page.get_by_role("region", name="Answers that changed")
     expect(changed).to_contain_text(QUESTION)
+    assert_accessible(page)
     page.get_by_role("button", name="Keep the new parser").click()
     page.get_by_role("link", name="Ask it").click()
 
@@ -123,6 +125,7 @@ def test_two_people_write_into_one_file(
     page.get_by_role("button", name="Add these").click()
     expect(page.get_by_text("0 of 8 judged")).to_be_visible()
     expect(page.get_by_text("still being asked")).to_have_count(0)
+    assert_accessible(page)
     other = watch.page(address(server, "queue"))
     expect(other.get_by_text("0 of 8 judged")).to_be_visible()
     settle(other)
@@ -142,6 +145,42 @@ def test_two_people_write_into_one_file(
     assert {one.question for one in lines} == set(questions)
     assert {one.verdict for one in lines} == {"unclear", "not in the knowledge base"}
     assert len(lines) == len(told), "what the server said that it kept is there, each once"
+
+
+def test_a_queue_is_judged_by_keys_alone(
+    own_servers: Any, watch: Any, run: Path, tmp_path: Path
+) -> None:
+    from parsers.corrections import FILE, newest, read_corrections
+
+    server = own_servers.start("--run", run, "--folder", tmp_path / "played", folder=tmp_path)
+    page = watch.page(address(server, "queue"))
+    page.get_by_text("Add questions").click()
+    asked = [f"What is the capital of {name}?" for name in ("Peru", "Mali", "Chad")]
+    file = {"name": "asked.txt", "mimeType": "text/plain", "buffer": "\n".join(asked).encode()}
+    page.get_by_label("or a file").set_input_files(file)
+    page.get_by_role("button", name="Add these").click()
+    expect(page.get_by_text("0 of 3 judged")).to_be_visible()
+    expect(page.get_by_text("still being asked")).to_have_count(0)
+    page.evaluate("() => document.activeElement.blur()")
+    card = page.get_by_role("region", name="The question to judge")
+    first = card.get_by_role("heading").inner_text()
+    page.keyboard.press("j")  # skipped, and back again
+    expect(card.get_by_role("heading")).not_to_have_text(first)
+    page.keyboard.press("k")
+    expect(card.get_by_role("heading")).to_have_text(first)
+    page.keyboard.press("r")
+    expect(page.get_by_text("1 of 3 judged")).to_be_visible()
+    page.keyboard.press("z")  # taken back
+    expect(page.get_by_text("0 of 3 judged")).to_be_visible()
+    expect(card.get_by_role("heading")).to_have_text(first)
+    for done, key in enumerate(("w", "r", "n"), 1):
+        settle(page)
+        page.keyboard.press(key)
+        if done < 3:
+            expect(page.get_by_text(f"{done} of 3 judged")).to_be_visible()
+    expect(page.get_by_text("All questions are judged.")).to_be_visible()
+    said = {one.verdict for one in newest(read_corrections(run / FILE))}
+    assert said == {"wrong data", "right", "not in the knowledge base"}
 
 
 def test_a_server_that_is_killed_while_learning_keeps_what_was_saved(
