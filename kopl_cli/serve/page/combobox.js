@@ -42,6 +42,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   let kept = value; // what was taken last
   let options = [];
   let at = -1;
+  let shown = null; // what the suggestions were asked for
   let controller = null;
 
   const ask = rested(fetchAll, WAIT);
@@ -52,6 +53,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     const prefix = field.value === kept ? "" : field.value;
     try {
       const found = await source(prefix, { signal: controller.signal });
+      shown = prefix;
       draw(found);
     } catch (problem) {
       if (problem.name === "AbortError") return;
@@ -120,6 +122,12 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     finish(option.text, option);
   }
 
+  // The suggestion that is spelt so, else the first one.
+  function begun() {
+    const wanted = field.value.trim().toLowerCase();
+    if (options.length && !popup.hidden) choose(Math.max(0, options.findIndex((one) => one.text.toLowerCase() === wanted)));
+  }
+
   function finish(text, option = null, how = "taken") {
     close();
     delete field.dataset.typed;
@@ -149,7 +157,8 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
       event.preventDefault();
       // The first suggestion is meant where only functions can stand and one was begun.
       if (at >= 0) choose(at);
-      else if (strict && field.value !== kept && options.length) choose(0);
+      else if (strict && field.value !== kept && shown !== field.value) ask.now().then(begun);
+      else if (strict && field.value !== kept && options.length) begun();
       else if (!popup.hidden || field.value !== kept) finish(field.value);
       else open();
     } else if (event.key === "Escape") {
