@@ -8,7 +8,6 @@ soon as there is such a run.
 from __future__ import annotations
 
 import fcntl
-import getpass
 import json
 import os
 import threading
@@ -111,6 +110,7 @@ class Corrections:
         program, form = said["program"], _form(said["answer_form"], "answer_form")
         if program is None and verdict in ("right", "wrong data") and predicted is not None:
             program = predicted.program
+            self._shown(base, said["predicted"], predicted, verdict)
         call = None if program is None else base.read(program)
         if form is None and predicted is not None and str(call) == predicted.program:
             form = predicted.form
@@ -118,12 +118,25 @@ class Corrections:
             which = "needs a program" if call is None else "is said without a program"
             raise RequestError(f"program: the verdict {verdict!r} {which}", field="program")
         answers = () if call is None else given(base.executor, call, form)
-        author = said["author"]
         return Correction(
             question, verdict, call, answers, form, predicted,
-            _user() if author is None else author, now(), self._fingerprints(base),
+            said["author"] or "", now(), self._fingerprints(base),
             tuple(_texts(said["truth"], "truth")), said["note"] or "",
         )  # fmt: skip
+
+    def _shown(
+        self, base: Base, said: Mapping[str, Any], predicted: Predicted, verdict: str
+    ) -> None:
+        """Raise RequestError for a prediction that nobody saw, as one behind a refusal."""
+        hidden = bool(said.get("refused"))
+        if not hidden and not predicted.answers and predicted.program is not None:
+            hidden = bool(given(base.executor, base.read(predicted.program), predicted.form))
+        if hidden:
+            raise RequestError(
+                f"program: no answer was shown that could be {verdict}", field="program",
+                to_try="give the program that is right; of a refusal that is right say"
+                " 'not in the knowledge base' or 'unclear'",
+            )  # fmt: skip
 
     def _fingerprints(self, base: Base) -> dict[str, str]:
         """Those of the knowledge base and, as far as there is one, of the weights of the run."""
@@ -144,7 +157,7 @@ class Corrections:
     def take_back(self, base: Base, id: str, author: str | None) -> Correction:
         """Add a line that takes back what was said of a question; raises RequestError."""
         try:
-            return remove(self.file(base), id, author=author)
+            return remove(self.file(base), id, author=author or "")
         except CorrectionError as error:
             raise RequestError(str(error).partition(": ")[2], status=404, field="id") from None
 
@@ -173,13 +186,6 @@ def _mark(path: Path) -> tuple[int, int] | None:
 
 def _line(correction: Correction) -> str:
     return json.dumps(correction.to_json(), ensure_ascii=False, sort_keys=True)
-
-
-def _user() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError, ImportError):  # a machine without an entry for the user
-        return ""
 
 
 def _predicted(said: Mapping[str, Any] | None) -> Predicted | None:
@@ -255,7 +261,7 @@ def _remove(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     return shown(gone, removed=True)
 
 
-_AUTHOR = Field("author", "text", "who says so (default: the server's user)", most=NAME)
+_AUTHOR = Field("author", "text", "who says so; nobody is named without it", most=NAME)
 
 ROUTES = [
     Route(
@@ -273,7 +279,10 @@ ROUTES = [
             Field("verdict", "text", "what is said", required=True, choices=VERDICTS),
             Field("program", "program", "the program that is right"),
             Field("answer_form", "any", "how it is read as yes or no: exists, or {is: NAME}"),
-            Field("predicted", "object", "what was answered: program, answers, confidence"),
+            Field(
+                "predicted", "object",
+                "what was answered: program, answers, confidence, and refused where it was",
+            ),
             Field("truth", "list", "of wrong data: what they should say"),
             Field("note", "text", "what else is to be known", default="", most=NOTE),
             _AUTHOR,

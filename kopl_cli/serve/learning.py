@@ -104,6 +104,11 @@ class Training:
         """Whether somebody has to say what becomes of it."""
         return self.state != "running" and self.kept is None and Path(self.run).is_dir()
 
+    @property
+    def outcome(self) -> str:
+        """What is left of one that ended early, in words."""
+        return "it can be gone on with" if self.resumable else "nothing was learnt yet"
+
     def told(self) -> dict[str, Any]:
         """What the page shows of it."""
         left = None
@@ -150,7 +155,7 @@ class Learning:
             return None
         if job.state == "running":
             job.state = "unfinished"
-            job.message = "the server ended while it trained"
+            job.message = f"the server ended while it trained; {job.outcome}"
         return job if Path(job.run).is_dir() else None
 
     def _note(self) -> None:
@@ -366,7 +371,7 @@ class Learning:
             job.state, job.stage, job.done, job.message = "done", "done", 1.0, ""
         elif status in (130, 143) or self._closing or self._stopping:
             job.state = "unfinished" if self._closing else "stopped"
-            job.message = "it can be gone on with" if job.resumable else "nothing was learnt yet"
+            job.message = job.outcome
         elif status < 0:
             job.state = "failed"
             job.message = f"it was ended from outside (signal {-status}); was memory short?"

@@ -78,6 +78,36 @@ def test_right_and_wrong_data_are_said_of_what_was_predicted(client: TestClient)
     assert one["truth"] == ["no"]
 
 
+@pytest.mark.parametrize("verdict", ["right", "wrong data"])
+@pytest.mark.parametrize("more", [{"refused": True}, {"refused": {"kind": "unsure"}}, {}])
+def test_a_program_that_nobody_saw_is_not_kept(
+    verdict: str, more: dict[str, Any], client: TestClient
+) -> None:
+    predicted = {"program": AREA, "answers": [], "confidence": 0.1} | more
+    said = {"question": "How big is Atlantis?", "verdict": verdict, "predicted": predicted}
+    answer = client.post("/api/corrections", json=said)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["field"]) == (400, "program")
+    assert "not in the knowledge base" in error["to_try"] and listed(client) == []
+    # The refusal itself may be right, and a program that somebody writes.
+    one = kept(client, **said | {"verdict": "not in the knowledge base", "program": None})
+    assert one["program"] is None and one["before"]["program"] == AREA
+    assert kept(client, **said | {"program": AREA})["program"] == AREA
+
+
+def test_an_answer_that_is_empty_may_be_right(client: TestClient) -> None:
+    empty = 'FilterConcept(Find("Norway"), "city")'
+    said = {"question": "Which city is Norway?", "program": None, "verdict": "right"}
+    predicted = {"program": empty, "answers": []}
+    assert kept(client, **said, predicted=predicted)["answers"] == []
+
+
+def test_nobody_is_named_who_does_not_say_so(client: TestClient) -> None:
+    first = kept(client)
+    assert first["author"] == ""
+    assert client.delete(f"/api/corrections/{first['id']}").json()["author"] == ""
+
+
 def test_a_program_may_be_a_tree(client: TestClient) -> None:
     tree = read_draft(AREA).to_json()
     assert tree is not None and kept(client, program=tree)["program"] == AREA

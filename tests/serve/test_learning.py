@@ -11,6 +11,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from kopl_base.packages import install
 from kopl_cli.serve import learning
 from kopl_cli.serve.bases import Playground, ServedRun, ServeLimits
 from kopl_cli.serve.children import is_held
-from kopl_cli.serve.learning import Learning
+from kopl_cli.serve.learning import Learning, Training
 from kopl_cli.serve.reports import mcnemar
 from parsers.corrections import FILE, Correction, append, newest, read_corrections
 from tests.serve.conftest import client_of
@@ -214,6 +215,24 @@ def test_the_first_training(tmp_path: Path) -> None:
         assert len(read_corrections(playground.run.folder / FILE)) == 1
     again = served(None, tmp_path / "playground", "invented:3")
     assert again.run == playground.run
+
+
+@pytest.mark.parametrize("has_begun", [True, False])
+def test_what_a_killed_server_left_is_gone_on_with_or_thrown_away(
+    has_begun: bool, playground: Playground, run: Path
+) -> None:
+    new = playground.folder.resolve() / "runs" / "lesson-1"
+    new.mkdir(parents=True)
+    if has_begun:
+        (new / "learned.json").write_text("{}")
+    noted = asdict(Training("a", "lesson", "small", str(new), str(run), "running"))
+    (playground.folder / "learning.json").write_text(json.dumps(noted))
+    client = client_of(served(run, playground.folder, place_of(run)))
+    job = client.get("/api/info").json()["learning"]
+    assert (job["state"], job["resumable"], job["waits"]) == ("unfinished", has_begun, True)
+    assert ("gone on with" in job["message"]) == has_begun
+    assert client.post("/api/train/keep", json={"keep": False}).json()["kept"] is False
+    assert not new.exists() and client.get("/api/train").json() == {"learning": None}
 
 
 def test_a_training_that_fails_says_why(tmp_path: Path) -> None:
