@@ -13,6 +13,7 @@ import { screen as queue } from "./queue.js";
 import { screen as learn } from "./learn.js";
 import { screen as own } from "./own.js";
 import { screen as share } from "./share.js";
+import "./queries.js";
 
 const SCREENS = [ask, program, base, sparql, queue, learn, own, share];
 
