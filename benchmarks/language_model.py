@@ -155,10 +155,14 @@ class Line:
 
 
 def lines_of(path: Path) -> list[Line]:
-    """The lines of a file of results; none where there is no file."""
-    if not path.exists():
-        return []
-    return [Line(**json.loads(one)) for one in path.read_text("utf-8").splitlines() if one]
+    """The lines of a file of results, but for one that a stop cut off; none where there is none."""
+    found = []
+    for one in path.read_text("utf-8").splitlines() if path.exists() else ():
+        try:
+            found.append(Line(**json.loads(one)))
+        except (ValueError, TypeError):
+            continue
+    return found
 
 
 class Asking:
@@ -209,7 +213,10 @@ def measure(
     """
     done = {line.key for line in lines_of(results)}
     warm = False
-    with results.open("a", encoding="utf-8") as file:
+    with results.open("a+", encoding="utf-8") as file:
+        file.seek(max(0, file.seek(0, 2) - 1))
+        if file.read() not in ("", "\n"):  # a line that a stop cut off
+            file.write("\n")
         for one in questions:
             left = [cell for cell in cells if (name, part, cell, one.id) not in done]
             first = left == cells
