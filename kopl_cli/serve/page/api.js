@@ -13,6 +13,14 @@ export function isAbandoned(error) {
   return error instanceof DOMException && error.name === "AbortError";
 }
 
+/** Whether the same request may succeed later: the server was busy, or did not answer. */
+export function mayPass(problem) {
+  return [0, 409, 429].includes(problem.status) || problem.status >= 500 || problem.kind === "busy";
+}
+
+// Asks for mistakes of those who type as `{"error": …}` with status 200, which no console complains of.
+const QUIET = { "X-Errors": "200" };
+
 let waiting = 0;
 
 // How many answers the page waits for stands at its root, for its look and for those who test it.
@@ -32,7 +40,7 @@ async function sent(method, path, { body = null, signal = null } = {}) {
       method,
       signal,
       credentials: "same-origin",
-      headers: body === null ? {} : { "Content-Type": "application/json" },
+      headers: body === null ? {} : { "Content-Type": "application/json", ...QUIET },
       body: body === null ? undefined : JSON.stringify(body),
     });
   } catch (error) {
@@ -49,10 +57,11 @@ async function sent(method, path, { body = null, signal = null } = {}) {
   } catch (error) {
     if (isAbandoned(error)) throw error;
   }
-  if (response.ok && answer !== null) return answer;
+  const failed = answer && answer.error && Object.keys(answer).length === 1 ? answer.error : null;
+  if (response.ok && answer !== null && !failed) return answer;
   throw new Problem(
-    (answer && answer.error) || { kind: "request", message: `The server answers with status ${response.status}.` },
-    response.status,
+    failed || { kind: "request", message: `The server answers with status ${response.status}.` },
+    failed?.status ?? response.status,
   );
 }
 

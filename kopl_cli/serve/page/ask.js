@@ -5,7 +5,7 @@ import { chart, same } from "./chart.js";
 import { mends } from "./edit.js";
 import { answerText, confidence, factItem, isSure } from "./pieces.js";
 import { button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
-import { asked, forgetAsked, go, link, offered, remember } from "./state.js";
+import { asked, forgetAsked, go, link, now, offered, remember } from "./state.js";
 
 export const screen = {
   name: "ask",
@@ -20,6 +20,7 @@ export const screen = {
 
 const READINGS = 4; // programs that the parser thinks of
 const EXAMPLES = 6;
+const LONGEST = 2000; // characters of a question
 
 const screens = new WeakMap();
 
@@ -68,7 +69,12 @@ class Ask {
 
   submit() {
     const question = this.field.value.trim().replace(/\s+/g, " ");
-    if (!question) return this.field.focus();
+    if (!question) {
+      go({ question: null, program: null });
+      put(this.results, note("info", "Type a question first"));
+      say("Type a question first");
+      return this.field.focus();
+    }
     if (question === this.shown) this.ask(question);
     else go({ question, program: null });
     return null;
@@ -89,8 +95,7 @@ class Ask {
   }
 
   fit() {
-    const letters = Math.max(18, Math.floor((this.field.clientWidth || 600) / 9.5));
-    this.field.rows = Math.min(6, Math.max(1, Math.ceil(this.field.value.length / letters)));
+    for (this.field.rows = 1; this.field.rows < 6 && this.field.scrollHeight > this.field.clientHeight + 1; ) this.field.rows += 1;
   }
 
   // --- asking -----------------------------------------------------------------------------------
@@ -102,6 +107,12 @@ class Ask {
       put(this.results, note("info", "Nobody can read this question yet", h("p", {}, "A trained parser turns questions into programs; none is loaded here. You can write the program yourself."), h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write the program"))));
       return;
     }
+    const length = [...question].length;
+    if (length > LONGEST) {
+      this.asking.stop();
+      put(this.results, note("warn", "This question is too long", h("p", {}, `It has ${count(length)} characters; a question may have ${count(LONGEST)}. Make it shorter, then ask again.`)));
+      return;
+    }
     remember(question, this.app.kb);
     this.drawHistory();
     this.results.setAttribute("aria-busy", "true");
@@ -109,9 +120,10 @@ class Ask {
     try {
       const found = await this.asking(question);
       this.draw(found);
+      this.share(question, found.answers[0]);
     } catch (problem) {
       if (api.isAbandoned(problem)) return;
-      put(this.results, problemNote(problem), button("Try again", () => this.ask(question)));
+      put(this.results, problemNote(problem), api.mayPass(problem) ? button("Try again", () => this.ask(question)) : null);
     } finally {
       this.results.setAttribute("aria-busy", "false");
     }
@@ -132,6 +144,13 @@ class Ask {
     say(first.refused ? `I do not know: ${first.refused.message}` : first.answer ? `Answer: ${first.answer.answers.slice(0, 3).join(", ") || "nothing was found"}` : "No answer");
   }
 
+  /** Let the other screens open the program of the answer that is shown, too. */
+  share(question, reading) {
+    const state = now();
+    const program = reading?.refused ? null : reading?.program?.text;
+    if (program && state.tab === screen.name && state.question === question && !state.program) go({ program }, { replace: true });
+  }
+
   card(reading, found) {
     const program = reading.program?.text || reading.text;
     return h(
@@ -141,7 +160,7 @@ class Ask {
       reading.refused ? this.refusal(reading, program) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
       h("div", { class: "row" }, confidence(reading), program ? h("a", { class: "button push", href: link({ tab: "program", program }) }, "Look inside and mend") : null),
       !reading.refused && !isSure(reading) ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
-      reading.unsaid?.length ? this.unsaid(reading) : null,
+      reading.unsaid?.length && !reading.refused ? this.unsaid(reading) : null,
       reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
       (found.why_empty ? [] : reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
       reading.program && !reading.refused ? this.explanation(program, reading) : program && !reading.refused ? h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))) : null,
@@ -158,7 +177,7 @@ class Ask {
       h("p", {}, saidWhole(sentence(refused.message))),
       refused.said?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "These words say what it does not know:"), h("span", { class: "chips" }, refused.said.map((word) => h("span", { class: "chip" }, said(word))))) : null,
       refused.near?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "What it knows that is near:"), h("span", { class: "chips" }, refused.near.map((word) => h("span", { class: "chip" }, said(word))))) : null,
-      program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))))) : null,
+      program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))), reading.unsaid?.length ? this.unsaid(reading) : null)) : null,
     );
   }
 
@@ -297,9 +316,10 @@ class Ask {
     const list = h("ul", { class: "examples" });
     put(
       this.examples,
-      h("div", { class: "row ends" }, h("h2", {}, "What it knows, for example"), button("Others", () => this.otherExamples(), { kind: "bare" })),
+      h("div", { class: "row ends" }, h("h2", {}, "What it knows, for example"), button("Other examples", () => this.otherExamples(), { kind: "bare" })),
       list,
     );
+    put(list, drawing());
     try {
       const found = await api.examples({ kb: this.app.kb, seed: this.seed, count: EXAMPLES });
       put(list, found.examples.map((one) => this.example(one)));
@@ -348,6 +368,11 @@ class Ask {
       ),
     );
   }
+}
+
+/** A sign that examples are still being drawn. */
+export function drawing() {
+  return h("li", { class: "row muted" }, h("span", { class: "spin", "aria-hidden": "true" }), "Drawing examples\u2026");
 }
 
 /** A remark of the server as a sentence. */

@@ -7,9 +7,11 @@ const WAIT = 120; // milliseconds of rest before suggestions are asked for
 
 /** A combobox. `source(prefix, {signal})` resolves to `{suggestions: [{text, kind, count, example,
  * doc, also}], count}`. `take(text, suggestion, how)` is called with what was chosen or typed, once
- * for each change; `how` is "left" where that was by leaving the field. `strict`: only what was suggested is taken.
+ * for each change; `how` is "left" where that was by leaving the field. What was typed stands for the best
+ * suggestion; other text is taken only where nothing is suggested or the last item of the list says so.
+ * `free`: any text is a value as it stands. `strict`: only what was suggested is taken.
  * Returns `{element, field, value, open()}`. */
-export function combobox({ label, value = "", source, take, placeholder = "", strict = false, mono = false, message = null, hint = null }) {
+export function combobox({ label, value = "", source, take, placeholder = "", strict = false, free = false, mono = false, message = null, hint = null }) {
   const id = unique("combo");
   const field = h("input", {
     id,
@@ -42,7 +44,8 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   let kept = value; // what was taken last
   let options = [];
   let at = -1;
-  let shown = null; // what the suggestions were asked for
+  let shown = null; // the text whose suggestions stand in the list
+  let wanted = 0; // 1 or -1: mark the first or last suggestion as soon as there are some
   let controller = null;
 
   const ask = rested(fetchAll, WAIT);
@@ -50,38 +53,49 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   async function fetchAll() {
     controller?.abort();
     controller = new AbortController();
-    const prefix = field.value === kept ? "" : field.value;
+    const text = field.value;
+    const prefix = text === kept ? "" : text;
     try {
       const found = await source(prefix, { signal: controller.signal });
-      shown = prefix;
-      draw(found);
+      shown = text;
+      draw(found, prefix);
     } catch (problem) {
-      if (problem.name === "AbortError") return;
+      if (problem.name === "AbortError") return false;
       options = [];
       put(list);
+      foot.hidden = false;
       put(foot, visible(problem.message));
     }
+    return true;
   }
 
-  function draw(found) {
+  const isSaid = (text) => (option) => !option.asItIs && option.text.toLowerCase() === text.trim().toLowerCase();
+
+  function draw(found, prefix) {
+    const named = prefix.trim();
+    const as = named && !strict && !free && found.suggestions.length && !found.suggestions.some(isSaid(prefix)) ? [{ text: prefix, asItIs: true }] : [];
     // What is marked stays marked where it is still suggested.
     const marked = at < 0 ? -1 : found.suggestions.findIndex((one) => same(one, options[at]));
-    options = found.suggestions;
+    options = [...found.suggestions, ...as];
     at = -1;
     put(list, options.map((option, number) => drawn(option, number)));
-    mark(marked);
-    const more = found.count - options.length;
+    if (named && !free) list.children[Math.max(0, options.findIndex(isSaid(prefix)))]?.classList.add("is-best");
+    mark(marked >= 0 || !wanted ? marked : wanted > 0 ? 0 : options.length - 1);
+    wanted = 0;
+    const more = found.count - found.suggestions.length;
     put(foot, !options.length ? (strict ? "Nothing fits here." : "Nothing is suggested; what you type is taken as it stands.") : more > 0 ? `${count(more)} more; type to narrow them down` : "");
     foot.hidden = !foot.textContent;
     if (!popup.hidden) say(options.length ? `${count(found.count)} suggestions` : foot.textContent);
   }
 
   function drawn(option, number) {
+    const attributes = { id: `${id}-${number}`, role: "option", "aria-selected": "false", class: "combo-option", on: { pointerdown: (event) => event.preventDefault(), click: () => choose(number) } };
+    if (option.asItIs) return h("li", attributes, h("span", { class: "muted" }, "take \u201c", h("bdi", {}, cut(visible(option.text), 80)), "\u201d as it is"));
     // The form of a function is no example of what is there.
     const example = option.kind === "function" ? null : option.example;
     return h(
       "li",
-      { id: `${id}-${number}`, role: "option", "aria-selected": "false", class: "combo-option", on: { pointerdown: (event) => event.preventDefault(), click: () => choose(number) } },
+      attributes,
       h("span", { class: "combo-text" }, h("bdi", {}, cut(visible(option.text), 120)), option.also ? h("span", { class: "muted" }, " also ", h("bdi", {}, cut(visible(option.also), 60))) : null),
       h("span", { class: "combo-more" }, option.count === null || option.count === undefined ? null : h("span", { class: "combo-count" }, count(option.count), h("span", { class: "quiet" }, " found")), KINDS.has(option.kind) ? h("span", { class: "badge" }, option.kind) : null),
       option.doc || example ? h("span", { class: "combo-doc" }, option.doc ? cut(visible(option.doc), 140) : null, option.doc && example ? ", " : null, example ? ["e.g. ", h("bdi", {}, cut(visible(example), 100))] : null) : null,
@@ -102,6 +116,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     controller?.abort();
     popup.hidden = true;
     at = -1;
+    wanted = 0;
     field.setAttribute("aria-expanded", "false");
     field.removeAttribute("aria-activedescendant");
   }
@@ -119,13 +134,23 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   function choose(number) {
     const option = options[number];
     field.value = option.text;
-    finish(option.text, option);
+    finish(option.text, option.asItIs ? null : option, option.asItIs ? "as it is" : "taken");
   }
 
-  // The suggestion that is spelt so, else the first one.
-  function begun() {
-    const wanted = field.value.trim().toLowerCase();
-    if (options.length && !popup.hidden) choose(Math.max(0, options.findIndex((one) => one.text.toLowerCase() === wanted)));
+  /** Take what was typed: what it says, or else the best that is suggested for it. */
+  async function settle(how) {
+    const text = field.value;
+    if (free || text === kept || !text.trim()) return finish(text, null, how);
+    if (shown !== text) {
+      const came = await ask.now();
+      // Another text was typed, or this one was taken or given up, while the suggestions came.
+      if (!came || field.value !== text || text === kept) return null;
+    }
+    if (shown !== text) return strict ? null : finish(text, null, how);
+    const option = options.find((one) => !one.asItIs && one.text === text) || options.find(isSaid(text)) || options.find((one) => !one.asItIs);
+    if (!option) return finish(text, null, how);
+    field.value = option.text;
+    return finish(option.text, option, how);
   }
 
   function finish(text, option = null, how = "taken") {
@@ -149,17 +174,16 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     const last = options.length - 1;
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
-      if (popup.hidden) return open();
-      if (last < 0) return;
       const step = event.key === "ArrowDown" ? 1 : -1;
+      if (popup.hidden || last < 0) {
+        wanted = step;
+        return open();
+      }
       mark(at + step > last ? 0 : at + step < 0 ? last : at + step);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      // The first suggestion is meant where only functions can stand and one was begun.
       if (at >= 0) choose(at);
-      else if (strict && field.value !== kept && shown !== field.value) ask.now().then(begun);
-      else if (strict && field.value !== kept && options.length) begun();
-      else if (!popup.hidden || field.value !== kept) finish(field.value);
+      else if (!popup.hidden || field.value !== kept) settle("taken");
       else open();
     } else if (event.key === "Escape") {
       if (!popup.hidden) {
@@ -188,7 +212,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   field.addEventListener("click", open);
   field.addEventListener("blur", () => {
     // Leaving the field takes what was typed.
-    if (element.isConnected && !field.dataset.redrawn) finish(field.value, null, "left");
+    if (element.isConnected && !field.dataset.redrawn) settle("left").finally(close);
   });
   return {
     element,

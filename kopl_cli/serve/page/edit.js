@@ -91,6 +91,8 @@ function argumentField(call, argument, index, desk, message, keyed) {
     value: call.arguments[index] ?? "",
     placeholder: call.arguments[index] === null ? "missing" : "",
     message,
+    // Values and numbers need not be there already; names, keys and words of the language must.
+    free: /value$/.test(argument.name),
     source: completing({ path: call.path, slot: "argument", index }, desk),
     take: (text, option, how) => desk.change(setting(call.path, index, text, option), how === "left" ? null : { path: call.path, name: "next", after: index }),
   });

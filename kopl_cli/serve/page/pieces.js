@@ -41,7 +41,14 @@ export function answerText(answer, { most = 12 } = {}) {
   );
 }
 
-const UNSURE = 0.5; // who is less confident is not sure
+// Words for how sure the parser is, each with the least confidence it stands for.
+const WORDS = [
+  [0.85, "Sure"],
+  [0.6, "Fairly sure"],
+  [0.4, "Not sure"],
+  [0, "A guess"],
+];
+const UNSURE = 0.6; // who is less confident is not sure
 
 /** Whether the parser is sure enough of a reading. */
 export function isSure(reading) {
@@ -52,7 +59,8 @@ export function isSure(reading) {
 export function confidence(reading) {
   const { confidence: share } = reading;
   const sure = isSure(reading);
-  const word = !sure ? "Not sure" : share >= 0.9 ? "Very sure" : share >= 0.6 ? "Quite sure" : "Fairly sure";
+  // A parser that was fitted for it may ask more than usual of itself.
+  const word = WORDS.find(([least]) => share >= least && (sure || least < UNSURE))?.[1] ?? WORDS.at(-1)[1];
   return h(
     "p",
     { class: `confidence ${sure ? "is-sure" : "is-unsure"}` },

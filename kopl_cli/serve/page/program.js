@@ -1,6 +1,7 @@
 // Program: the flow chart, every call with what it gives, and the changes that a person makes.
 
 import * as api from "./api.js";
+import { drawing } from "./ask.js";
 import { chart, gave, LABELS, phrase, same, STATES } from "./chart.js";
 import { callForm, KEYS, mends, nextFocus } from "./edit.js";
 import { answerText, factItem } from "./pieces.js";
@@ -42,6 +43,8 @@ class Desk {
     this.readLater = rested((text) => this.read(text), TYPING);
     this.build();
     element.addEventListener("keydown", (event) => this.keyed(event));
+    // Keys reach the screen also where nothing on it has the focus.
+    document.addEventListener("keydown", (event) => element.isConnected && !element.hidden && event.target === document.body && this.keyed(event));
   }
 
   build() {
@@ -52,8 +55,11 @@ class Desk {
       autocapitalize: "off",
       autocomplete: "off",
       on: {
-        input: () => this.readLater(this.field.value),
-        blur: () => this.view && !this.problem && (this.field.value = this.shownText()),
+        input: () => {
+          this.field.dataset.typed = "yes";
+          this.readLater(this.field.value);
+        },
+        blur: () => this.view && !this.problem && this.write(this.shownText()),
       },
     });
     this.wrong = h("div", { class: "stack tight", "aria-live": "polite" });
@@ -112,7 +118,7 @@ class Desk {
     this.selected = null;
     this.board.hidden = false;
     this.start.hidden = true;
-    this.field.value = text === NOTHING ? "" : text;
+    this.write(text === NOTHING ? "" : text);
     // What was on the desk before can be had again by undoing.
     if (from === null) this.history = new Undo(text);
     else this.history.push(text);
@@ -148,7 +154,7 @@ class Desk {
       this.history.push(view.text);
       this.publish(view.text);
     }
-    if (!typed) this.field.value = this.shownText();
+    if (!typed) this.write(this.shownText());
     this.fitField();
     const next = nextFocus(focus, view);
     if (next) this.selected = next.path;
@@ -162,6 +168,12 @@ class Desk {
     this.text = text;
     const state = now();
     if (state.tab === screen.name) go({ program: text }, { replace: true, quiet: true });
+  }
+
+  /** Put a text into the field, as something that nobody typed. */
+  write(text) {
+    this.field.value = text;
+    delete this.field.dataset.typed;
   }
 
   shownText() {
@@ -184,9 +196,17 @@ class Desk {
     return JSON.stringify([call.function, call.arguments, inputs]);
   }
 
-  undoTo(text) {
+  async undoTo(text) {
+    const active = document.activeElement;
+    const among = this.list.contains(active) ? (active.closest("li")?.querySelector(".call-head")?.dataset.path ?? "") : null;
     this.selected = null;
-    return this.read(text, { undoing: true });
+    await this.read(text, { undoing: true });
+    const lost = !document.activeElement || document.activeElement === document.body;
+    if (among === null ? !lost || active === document.body : !lost) return;
+    // The focus goes to the step that stands there now, or to the nearest around it.
+    for (let path = among ? among.split(".").map(Number) : []; ; path = path.slice(0, -1)) {
+      if (this.callAt(path) || !path.length) return this.focus({ path, focus: null });
+    }
   }
 
   back() {
@@ -208,7 +228,7 @@ class Desk {
       this.view = ran.view;
       if (!undoing && !quiet && ran.view.text !== this.text) this.history.push(ran.view.text);
       if (!quiet) this.publish(ran.view.text);
-      if (!typed) this.field.value = this.shownText();
+      if (!typed) this.write(this.shownText());
       this.fitField();
       if (this.view.calls.length === 1 && this.view.calls[0].function === null) this.selected = [];
       if (this.selected && !this.callAt(this.selected)) this.selected = null;
@@ -516,7 +536,8 @@ class Desk {
     if (event.defaultPrevented) return;
     const strong = event.ctrlKey || event.metaKey;
     const at = event.target instanceof Element ? event.target : this.element;
-    const typing = isTyping(event) && (at === this.field || at.dataset.typed);
+    // A field with its own text keeps its own undoing.
+    const typing = isTyping(event) && (this.list.contains(at) || at === this.field ? Boolean(at.dataset.typed) : at.matches("input, textarea"));
     const letter = event.key.toLowerCase();
     const does = (action) => {
       event.preventDefault();
@@ -574,6 +595,7 @@ class Desk {
       h("h2", {}, "Start with an example"),
       examples,
     );
+    put(examples, drawing());
     try {
       const found = await api.examples({ kb: this.app.kb });
       put(examples, found.examples.map((one) => h("li", {}, h("a", { class: "example", href: link({ program: one.program, question: one.question }) }, h("span", { class: "example-text" }, said(one.question || one.about)), h("code", { class: "muted" }, cut(visible(one.program), 160))))));

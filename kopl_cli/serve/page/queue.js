@@ -14,6 +14,8 @@ export const VERDICTS = [
   ["n", "not in the knowledge base", "Not in the data", "the knowledge base does not have this"],
   ["w", "wrong data", "Wrong data", "the program is right, the facts are not"],
 ];
+// Refusals of what is no question, or of what may mean several things.
+const NO_QUESTION = ["language", "ambiguous"];
 const FORMS = [
   ["training", "Questions to train on (JSON lines)"],
   ["kqapro", "KQA Pro's file"],
@@ -59,7 +61,24 @@ async function kept(about, kb) {
 /** What was predicted, as a line of corrections has it; null where nothing was. */
 function predictedOf(answer) {
   if (!answer) return null;
+  // The program behind a refusal was shown to nobody, so that nobody can judge it.
+  if (answer.refused) return { program: null, answers: [], confidence: answer.confidence ?? 0, refused: true };
   return { program: answer.program?.text ?? answer.text ?? null, answers: answer.answer?.answers ?? [], confidence: answer.confidence ?? 0, ...(answer.form ? { answer_form: answer.form } : {}) };
+}
+
+/** The verdicts that may be given on an answer, as those of `VERDICTS`; under a refusal they judge the refusal. */
+function choices(answer) {
+  if (!answer?.refused) {
+    const has = Boolean(predictedOf(answer)?.program) && !answer.error;
+    return VERDICTS.filter(([, verdict]) => has || !["right", "wrong data"].includes(verdict)).map(([key, verdict, word, means]) => [key, verdict, verdict === "corrected" && !has ? "Write the program" : word, means]);
+  }
+  const meant = NO_QUESTION.includes(answer.refused.kind) ? "unclear" : "not in the knowledge base";
+  const others = VERDICTS.filter(([, verdict]) => !["right", "wrong data", "corrected", meant].includes(verdict));
+  return [
+    ["r", meant, "Right to refuse", meant === "unclear" ? "nobody can tell what is meant" : "the knowledge base does not have this"],
+    ["c", "corrected", "Write the program", "there is an answer: write the program that finds it"],
+    ...others,
+  ];
 }
 
 // What was answered to a question, for when its program is mended elsewhere.
@@ -71,14 +90,15 @@ export function verdicts({ question, reading, kb }) {
   const predicted = predictedOf(reading);
   readings.set(question, reading);
   const has = Boolean(predicted?.program);
+  const asked = reading?.refused ? "Was it right to refuse?" : "Is this right?";
   const box = h(
     "div",
-    { class: "stack tight verdicts", role: "group", "aria-label": "Is this right?" },
+    { class: "stack tight verdicts", role: "group", "aria-label": asked },
     h(
       "div",
       { class: "row" },
-      h("span", { class: "small muted" }, "Is this right?"),
-      VERDICTS.filter(([, verdict]) => has || !["right", "wrong data"].includes(verdict)).map(([, verdict, word, means]) => button(verdict === "corrected" && !has ? "Write the program" : word, () => judge(verdict), { title: means, "data-verdict": verdict })),
+      h("span", { class: "small muted" }, asked),
+      choices(reading).map(([, verdict, word, means]) => button(word, () => judge(verdict), { title: means, "data-verdict": verdict })),
     ),
     told,
   );
@@ -222,6 +242,7 @@ class View {
       return;
     }
     const { top, refused } = topOf(item);
+    const hidden = top?.refused ? top.program?.text || top.text : null;
     const done = this.count - this.left;
     const predicted = predictedOf(top);
     put(
@@ -240,10 +261,11 @@ class View {
           item.judged ? h("span", { class: "badge good" }, said(item.judged)) : null,
         ),
         predicted?.program ? h("pre", { class: "code" }, saidWhole(predicted.program, { most: 600, tag: "code" })) : null,
+        hidden ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("pre", { class: "code" }, saidWhole(hidden, { most: 600, tag: "code" }))) : null,
         h(
           "div",
           { class: "row judging", role: "group", "aria-label": "Verdict" },
-          VERDICTS.filter(([, verdict]) => predicted?.program || !["right", "wrong data"].includes(verdict)).map(([key, verdict, word, means]) => button([h("kbd", {}, key), " ", word], () => this.judge(verdict), { title: means, "data-verdict": verdict, "aria-keyshortcuts": key, "aria-pressed": String(item.judged === verdict) })),
+          choices(top).map(([key, verdict, word, means]) => button([h("kbd", {}, key), " ", word], () => this.judge(verdict), { title: means, "data-verdict": verdict, "aria-keyshortcuts": key, "aria-pressed": String(item.judged === verdict) })),
         ),
         h(
           "div",
@@ -262,7 +284,7 @@ class View {
     if (!item || this.sending) return;
     const { top } = topOf(item);
     const predicted = predictedOf(top);
-    if (["right", "wrong data"].includes(verdict) && !predicted?.program) return;
+    if (!choices(top).some(([, one]) => one === verdict)) return;
     if (verdict === "corrected") {
       readings.set(item.question, top);
       return go({ tab: "program", question: item.question, program: predicted?.program ?? "?" });
@@ -319,7 +341,9 @@ class View {
     if (this.element.hidden || !this.element.isConnected || event.defaultPrevented) return;
     if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event) || preference("keys") === "off") return;
     if (document.querySelector("dialog[open]")) return;
-    const verdict = VERDICTS.find(([key]) => key === event.key)?.[1];
+    const item = this.items[this.at];
+    const meant = [...(item ? choices(topOf(item).top) : []), ...VERDICTS];
+    const verdict = meant.find(([key]) => key === event.key)?.[1];
     const action = verdict ? () => this.judge(verdict) : { j: () => this.move(1), k: () => this.move(-1), z: () => this.takeBack() }[event.key];
     if (!action || !this.items.length) return;
     event.preventDefault();

@@ -76,7 +76,7 @@ def test_the_first_screen_without_a_run(world: str, watch: Any) -> None:
     examples = page.locator("#screen-ask .examples a")
     expect(examples).to_have_count(6)
     first = examples.first.inner_text()
-    page.get_by_role("button", name="Others").click()
+    page.get_by_role("button", name="Other examples").click()
     expect(examples.first).not_to_have_text(first)
     # An example opens its program, which runs.
     examples.first.click()
@@ -92,7 +92,7 @@ def test_an_answer_with_what_it_rests_on(world: str, watch: Any) -> None:
     other = {"confidence": 0.02, "sure": False}
     page = answering(world, watch, (FOUND, {}), ('Count(Find("Norway"))', other))
     expect(results(page)).to_contain_text("Oslo")
-    expect(results(page)).to_contain_text("Very sure \u00b7 97 %")
+    expect(results(page)).to_contain_text("Sure \u00b7 97 %")
     expect(page.get_by_role("img", name="How the question was read")).to_be_visible()
     page.get_by_text("The facts behind the answer").click()
     expect(page.locator(".fact-card").first).to_contain_text("capital")
@@ -117,7 +117,7 @@ def test_what_the_parser_is_not_sure_of(world: str, watch: Any) -> None:
         "read_as": "Capital?",
     }
     page = answering(world, watch, (FOUND, more))
-    expect(results(page)).to_contain_text("Not sure \u00b7 31 %")
+    expect(results(page)).to_contain_text("A guess \u00b7 31 %")
     expect(results(page)).to_contain_text("Read as: Capital?")
     expect(results(page).locator(".note")).to_contain_text("The question does not say")
     assert_accessible(page)
@@ -129,13 +129,43 @@ def test_a_refusal_says_why_and_what_was_nearly_said(world: str, watch: Any) -> 
         "message": "it says nothing of weather",
         "said": ["weather"],
     }
-    page = answering(world, watch, (FOUND, {"refused": refused, "sure": False}))
+    more = {"refused": refused, "sure": False, "unsaid": ["Norway"]}
+    page = answering(world, watch, (FOUND, more))
     expect(results(page)).to_contain_text("I do not know")
     expect(results(page)).to_contain_text("It says nothing of weather")
     expect(results(page).get_by_text("Oslo")).not_to_be_visible()
+    expect(results(page).get_by_text("The question does not say")).not_to_be_visible()
+    # What is judged is the refusal, not the program that nobody saw.
+    judged = page.get_by_role("group", name="Was it right to refuse?")
+    expect(judged.get_by_role("button", name="Right", exact=True)).to_have_count(0)
+    with page.expect_request("**/api/corrections") as sent:
+        judged.get_by_role("button", name="Right to refuse").click()
+    kept = json.loads(sent.value.post_data or "{}")
+    assert kept["verdict"] == "not in the knowledge base" and "program" not in kept
+    assert kept["predicted"]["program"] is None and kept["predicted"]["answers"] == []
+    expect(judged.get_by_text("kept", exact=True)).to_be_visible()
     results(page).get_by_text("What it nearly said").click()
+    expect(results(page).get_by_text("The question does not say")).to_be_visible()
     expect(results(page)).to_contain_text("Oslo")
     assert_accessible(page)
+
+
+def test_no_question_and_one_that_is_too_long(world: str, watch: Any) -> None:
+    page = answering(world, watch, (FOUND, {}))
+    expect(results(page)).to_contain_text("Oslo")
+    # The other screens have the program of the answer.
+    page.get_by_role("link", name="Program", exact=True).click()
+    expect(page.get_by_role("textbox", name="Program", exact=True)).to_have_value(FOUND)
+    page.get_by_role("link", name="Ask", exact=True).click()
+    field = page.get_by_label("Your question")
+    field.fill("  ")
+    field.press("Enter")
+    expect(page.get_by_text("Type a question first").first).to_be_visible()
+    expect(results(page)).to_have_count(0)
+    field.fill("why " * 600)
+    field.press("Enter")
+    expect(page.get_by_text("a question may have 2,000")).to_be_visible()
+    expect(page.get_by_role("button", name="Try again")).to_have_count(0)
 
 
 def test_why_nothing_was_found_and_a_mend_by_one_click(world: str, watch: Any) -> None:

@@ -283,3 +283,45 @@ def test_narrow_dark_and_without_motion(world: str, watch: Any) -> None:
             (one) => one.effect.getComputedTiming().duration > 1).length"""
     )
     assert moving == 0
+
+
+def test_what_was_typed_stands_for_the_best_suggestion(world: str, watch: Any) -> None:
+    page = opened(watch, shown(world, "Find(?)"))
+    calls(page).first.click()
+    # At once, before anything is suggested.
+    field(page, "Name").fill("norw")
+    page.keyboard.press("Enter")
+    expect(written(page)).to_have_value('Find("Norway")')
+    # What is not there is taken on purpose only.
+    field(page, "Name").fill("norw")
+    page.get_by_role("option", name="as it is").click()
+    expect(written(page)).to_have_value('Find("norw")')
+    # An arrow opens the list of an empty field and marks its first item.
+    field(page, "Name").fill("")
+    page.keyboard.press("Escape")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("option").first).to_have_attribute("aria-selected", "true")
+    # A value may be any.
+    page.goto(shown(world, 'FilterStr(Find("Norway"), "ISO 3166-1 alpha-2 code", ?)'))
+    calls(page).last.click()
+    field(page, "Value").fill("X")
+    page.keyboard.press("Enter")
+    expect(written(page)).to_have_value(re.compile('"X"'))
+
+
+def test_undoing_by_key_keeps_the_focus(world: str, watch: Any) -> None:
+    page = opened(watch, shown(world, 'Find("Norway")'))
+    calls(page).first.focus()
+    page.keyboard.press("a")
+    page.keyboard.type("Rel")
+    page.keyboard.press("Enter")
+    expect(field(page, "Relation")).to_be_focused()
+    page.keyboard.press("Control+z")
+    expect(calls(page).first).to_be_focused()
+    expect(written(page)).to_have_value('Find("Norway")')
+    page.keyboard.press("Control+Shift+z")
+    expect(written(page)).to_have_value('Relate(Find("Norway"), ?, ?)')
+    # From anywhere on the screen.
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("Control+z")
+    expect(written(page)).to_have_value('Find("Norway")')
