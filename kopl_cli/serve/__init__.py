@@ -85,7 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
         import uvicorn
 
         from kopl_cli.serve.application import application
-        from kopl_cli.serve.asking import Asker
     except ImportError as error:
         package = (error.name or "starlette").partition(".")[0]
         if package not in ("starlette", "uvicorn", "anyio", "h11"):
@@ -100,9 +99,7 @@ def run(arguments: argparse.Namespace) -> int:
         playground = _playground(arguments)
         print(f"kopl: the playground is at {_address(visitors)} (Ctrl-C stops it)", flush=True)
         # Once the page is there: loading takes the interpreter for a second or two.
-        loading = threading.Timer(
-            1.0, lambda: playground.part(Asker).prepare(playground.base(None))
-        )
+        loading = threading.Timer(1.0, warm_up, (playground,))
         loading.daemon = True
         loading.start()
         config = uvicorn.Config(
@@ -115,6 +112,16 @@ def run(arguments: argparse.Namespace) -> int:
     finally:
         listening.close()
     return 0
+
+
+def warm_up(playground: Playground) -> None:
+    """Do before what the first visitor would wait for: examples, and the parser, in its thread."""
+    from kopl_cli.serve.asking import Asker
+    from kopl_cli.serve.examples import Examples
+
+    base = playground.base(None)
+    playground.part(Asker).prepare(base)
+    playground.part(Examples).prepare(base)
 
 
 def _playground(arguments: argparse.Namespace) -> Playground:
@@ -182,6 +189,7 @@ def _opened(
         place = "world"
         runs = [one for one in runs if one.kb == place]
     arguments.kb = place
+    print(f"kopl: opening {place} …", file=sys.stderr, flush=True)
     return open_kb(arguments), place, runs
 
 

@@ -22,6 +22,7 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
+from starlette.routing import Match
 from starlette.routing import Route as Served
 
 from kopl_base.errors import KoplError
@@ -43,6 +44,8 @@ from kopl_cli.serve import (
 from kopl_cli.serve.bases import Playground
 from kopl_cli.serve.guard import Guard, session_route
 from kopl_cli.serve.routes import (
+    QUIET,
+    QUIETED,
     BusyError,
     Download,
     Event,
@@ -97,6 +100,7 @@ def application(playground: Playground, visitors: Visitors) -> Guard:
         Served(path, server.endpoint(some), methods=[route.method for route in some])
         for path, some in by_path.items()
     ]
+    server.routes = [*served]
     served.append(Served("/{name:path}", server.file, methods=["GET"]))
 
     @asynccontextmanager
@@ -121,6 +125,7 @@ class _Server:
 
     def __init__(self, playground: Playground) -> None:
         self.playground = playground
+        self.routes: list[Served] = []
         self._under_way = self._streams = 0
         # Made in the loop that serves.
         self._workers: CapacityLimiter | None = None
@@ -136,7 +141,7 @@ class _Server:
                 given = await _given(route, request)
                 return await self._answer(route, given)
             except KoplError as error:
-                return _error(error)
+                return _error(error, quiet=request.headers.get(QUIET) == "200")
             except ClientDisconnect:
                 return Response(status_code=400)
 
@@ -202,6 +207,10 @@ class _Server:
             data = (page / name).read_bytes()
             headers = {"cache-control": "no-cache"}
             return Response(data, media_type=MEDIA[suffix], headers=headers)
+        for route in self.routes:  # one that only takes another method
+            if route.matches(request.scope)[0] is not Match.NONE:
+                allowed = {"allow": ", ".join(sorted(route.methods or ()))}
+                raise HTTPException(405, headers=allowed)
         return _error(RequestError(f"there is no {request.url.path[:200]!r} here", status=404))
 
 
@@ -283,8 +292,10 @@ def _json(data: Any, status: int = 200, headers: dict[str, str] | None = None) -
     return Response(text, status, headers, "application/json")
 
 
-def _error(error: KoplError) -> Response:
+def _error(error: KoplError, *, quiet: bool = False) -> Response:
     status, shown = told(error)
+    if quiet and status in QUIETED:
+        status = 200
     headers = {"www-authenticate": "Bearer"} if status == 401 else {}
     headers |= {"retry-after": "1"} if status == 503 else {}
     return _json(shown, status, headers)

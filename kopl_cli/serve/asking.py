@@ -108,7 +108,7 @@ class Asker:
         return asked.future
 
     def prepare(self, base: Base) -> None:
-        """Load the run in the background, so that the first answer is quick."""
+        """Load the run and ask it once in the background, so that the first answer is quick."""
         if self.why_not(base) is None:
             with self._changed:
                 self._waiting.append(_Asked(base, "", 1, 1, None))
@@ -182,7 +182,10 @@ class Asker:
         if not batch:
             return
         first = batch[0]
+        is_new = not self.is_loaded(first.base)
         parser = self._parser(first.base)
+        if is_new and not first.question:
+            _warmed(parser, first.base)
         new: dict[tuple[Any, ...], list[_Asked]] = {}
         for one in batch:
             if (known := self._known.get(one.key)) is not None:
@@ -192,6 +195,8 @@ class Asker:
                 one.future.set_result({})
             else:
                 new.setdefault(one.key, []).append(one)
+        if not new:
+            return
         asked = [same[0] for same in new.values()]
         questions = [one.question for one in asked]
         for one, found in zip(
@@ -234,6 +239,15 @@ class Asker:
         if isinstance(found, KoplError):
             raise found
         return found
+
+
+def _warmed(parser: Parser, base: Base) -> None:
+    """Ask once: the first question makes the lists of names, and what torch makes when it runs."""
+    name = next(
+        (name for node in range(base.kb.entity_count) if (name := base.kb.name_of(node))), "it"
+    )
+    for _ in parser.ask_many([f"What is the capital of {name}?"], top=3, beams=4):
+        pass
 
 
 def _load(run: ServedRun, base: Base) -> Parser:

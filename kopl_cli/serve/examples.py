@@ -28,6 +28,8 @@ from kopl_cli.serve.routes import MAYBE_TEXT, TEXT, Field, Route, listed, record
 DRAWN = 4
 # Of so many entities with most facts programs are made.
 FAMOUS = 60
+# How many the page shows first, which asks for the seed 0.
+FIRST = 6
 # Answers that are shown of one example.
 ANSWERS = 5
 # Seeds whose examples are kept of a knowledge base.
@@ -63,11 +65,17 @@ class Examples:
     """Examples of the knowledge bases that are served; what was drawn is kept."""
 
     def __init__(self, playground: Playground) -> None:
+        self._playground = playground
         self._completers = playground.part(Completers)
         self._lock = threading.Lock()
         self._made: WeakKeyDictionary[Base, dict[tuple[int, int], list[Shown]]] = (
             WeakKeyDictionary()
         )
+
+    def prepare(self, base: Base) -> None:
+        """Draw those that the page shows first, unless the server stops already."""
+        if not self._playground.closing.is_set():
+            self.of(base, 0, FIRST)
 
     def of(self, base: Base, seed: int, count: int) -> list[Shown]:
         """So many examples, fewer where there are no more; the same for the same seed."""
@@ -197,7 +205,7 @@ ROUTES = [
         _examples,
         (
             Field("seed", "integer", "another one gives others", default=0),
-            Field("count", "integer", "at most so many", default=6, least=1, most=30),
+            Field("count", "integer", "at most so many", default=FIRST, least=1, most=30),
         ),
         record(
             examples=listed(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kopl_base.packages import version
-from kopl_cli.serve.routes import MAYBE_TEXT, TEXT, Route, record
+from kopl_cli.serve.routes import MAYBE_TEXT, QUIET, QUIETED, TEXT, Route, record
 
 PATH = "/api/openapi.json"
 
@@ -90,9 +90,15 @@ def _operation(route: Route) -> dict[str, Any]:
         for name, one in fields.items()
         if name in in_path or not in_body
     ]
-    operation: dict[str, Any] = {"summary": route.summary}
-    if parameters:
-        operation["parameters"] = parameters
+    parameters.append({
+        "name": QUIET,
+        "in": "header",
+        "required": False,
+        "description": f"with 200, errors of the statuses {', '.join(map(str, QUIETED))} come with"
+        " the status 200: then a browser writes nothing to its console",
+        "schema": {"type": "string", "enum": ["200"]},
+    })  # fmt: skip
+    operation: dict[str, Any] = {"summary": route.summary, "parameters": parameters}
     if in_body:
         own = {name: one for name, one in fields.items() if name not in in_path}
         schema: dict[str, Any] = {

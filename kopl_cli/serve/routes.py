@@ -19,6 +19,10 @@ from kopl_base.errors import KoplError, near_names
 
 # Bytes that a request's body may have.
 BODY = 64 * 1024
+# The header, with the value 200, by which a client asks that errors of these statuses come with the
+# status 200: a browser writes each other one to its console, though a person only mistyped.
+QUIET = "X-Errors"
+QUIETED = (400, 404, 422)
 # The longest text of a program or a query.
 LONGEST = 60_000
 

@@ -20,6 +20,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -44,6 +45,8 @@ JOBS = 20
 UNPACKED, WINDOW = 200 << 20, 128 << 20
 # Characters of a mapping that is sent as text.
 MAPPING = 1 << 20
+# Lists and objects in one another, in brackets: the reader of YAML looks at all for each sign.
+DEEP = 100
 UNPACKERS: dict[bytes, Callable[[], Any]] = {
     b"\x1f\x8b": lambda: zlib.decompressobj(31),
     b"BZh": bz2.BZ2Decompressor,
@@ -441,6 +444,8 @@ def _parsed(text: str) -> Any:
 
     if len(text) > MAPPING:
         raise RequestError(f"mapping: more than {MAPPING:,} characters", field="mapping")
+    if _depth(text) > DEEP:
+        raise RequestError(f"mapping: more than {DEEP} brackets are open", field="mapping")
     try:
         # A part that is named and used again can make a small text as large as one likes.
         if any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(text)):
@@ -451,6 +456,12 @@ def _parsed(text: str) -> Any:
         place = f"line {mark.line + 1}: " if mark is not None else ""
         said = getattr(error, "problem", None) or "this is no YAML"
         raise RequestError(f"mapping: {place}{said}", status=422, field="mapping") from None
+
+
+def _depth(text: str) -> int:
+    """How many brackets are open at once at most, those in quotes among them."""
+    signs = (1 if one[0] in "[{" else -1 for one in re.finditer(r"[\[\]{}]", text))
+    return max(accumulate(signs), default=0)
 
 
 def _preview(key: str, table: Mapping[str, Any], folder: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from starlette.testclient import TestClient
 from kopl.executor import Executor
 from kopl.text import read
 from kopl_base.errors import KoplError
-from kopl_cli.serve import asking
+from kopl_cli.serve import asking, examples, warm_up
 from kopl_cli.serve.bases import Base, Playground, ServedRun
 from kopl_cli.serve.routes import BusyError
 
@@ -193,7 +193,10 @@ def test_another_run_answers_anew(
     assert client.get("/api/info").json()["run"]["moved"]
 
 
-def test_what_waits_is_told_when_the_server_stops(reader: Reader, playground: Playground) -> None:
+def test_what_waits_is_told_when_the_server_stops(
+    reader: Reader, playground: Playground, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "LAST", 0.1)  # the reader is held
     asker, base = playground.part(asking.Asker), playground.base(None)
     reader.gate.clear()
     futures = [asker.submit(base, f"where is {name}") for name in names(playground, 30)]
@@ -202,3 +205,16 @@ def test_what_waits_is_told_when_the_server_stops(reader: Reader, playground: Pl
     told = [future.exception(60) for future in futures]
     assert all(error is None or isinstance(error, BusyError) for error in told)
     assert any(told)
+
+
+def test_what_the_first_visitor_would_wait_for_is_done_before(
+    client: TestClient, playground: Playground, reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[tuple[int, int]] = []
+    monkeypatch.setattr(examples, "draw", lambda *given: drawn.append(given[2:]) or [])
+    warm_up(playground)
+    asked = ask(client, "where is Norway").json()  # behind the one that warms up
+    assert asked["answers"][0]["answer"]["answers"] == ["Oslo"]
+    [warm, own] = reader.batches
+    assert len(warm) == 1 and own == ["where is Norway"]
+    assert client.get("/api/examples").status_code == 200 and drawn == [(0, examples.FIRST)]

@@ -36,7 +36,7 @@ def kind(reply: Any) -> str:
     [
         ("GET", "/", 200), ("GET", "/app.js", 200), ("GET", "/api/info", 200),
         ("GET", "/nowhere", 404), ("GET", "/api/nowhere", 404), ("PUT", "/api/info", 405),
-        ("POST", "/api/run", 415), ("HEAD", "/", 200), ("POST", "/", 405),
+        ("POST", "/api/run", 415), ("GET", "/api/run", 405), ("HEAD", "/", 200), ("POST", "/", 405),
     ],
 )  # fmt: skip
 def test_every_answer_has_the_policy(
@@ -49,6 +49,31 @@ def test_every_answer_has_the_policy(
     assert "cache-control" in reply.headers and "server" not in reply.headers
     if status >= 400:
         assert kind(reply) == "request"
+
+
+def test_another_method_says_which_there_is(client: TestClient) -> None:
+    for path, allowed in (("/api/run", "POST"), ("/api/kb/world", "DELETE")):
+        reply = client.get(path)
+        assert (reply.status_code, reply.headers["allow"]) == (405, allowed)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("/api/run", {"program": "Count("}, 422), ("/api/run", {}, 400),
+        ("/api/run", {"program": "Count(FindAll())", "kb": "none"}, 404),
+    ],
+)  # fmt: skip
+def test_errors_come_without_their_status_where_that_is_asked_for(
+    client: TestClient, path: str, body: dict[str, Any], status: int
+) -> None:
+    usual = client.post(path, json=body)
+    quiet = client.post(path, json=body, headers={"X-Errors": "200"})
+    assert (usual.status_code, quiet.status_code) == (status, 200)
+    assert quiet.json() == usual.json() and kind(quiet)
+    assert client.post(path, content="{}", headers={"X-Errors": "200"}).status_code == 415
+    described = client.get("/api/openapi.json").json()["paths"][path]["post"]["parameters"]
+    assert [one["name"] for one in described if one["in"] == "header"] == ["X-Errors"]
 
 
 def test_the_policy_lets_nothing_run_that_is_not_a_file_of_the_page() -> None:

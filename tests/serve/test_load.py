@@ -208,3 +208,4 @@ def test_it_serves_and_stops(tmp_path: Path) -> None:
         process.kill()
     assert process.returncode == 0, said
     assert "Traceback" not in said and "stopped" in said
+    assert said.startswith(f"kopl: opening {tmp_path / 'kb.json'}")
