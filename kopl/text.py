@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kopl.answer_forms import ASKED, PLAIN, Asking, asked_of
 from kopl.errors import LimitError, ParseError
-from kopl.functions import SPELLINGS, Function
+from kopl.functions import FUNCTIONS, SPELLINGS, Function
 from kopl.program import Call, linked, post_order
 from kopl_base.errors import counted, near_names
 
@@ -69,8 +70,12 @@ def function_named(name: object, call: int | None = None) -> Function:
 
 def _unknown_function(name: str) -> str:
     near = near_names(name, SPELLINGS, 2)
-    hint = f"; did you mean {' or '.join(near)}?" if near else "; 'kopl functions' lists them"
-    return f"there is no function {name!r}{hint}"
+    if not near and name:  # a first letter is seldom mistyped
+        alike = [one for one in SPELLINGS if one[0] == name[0].upper()]
+        near = get_close_matches(name, alike, 1, cutoff=0)
+    if near:
+        return f"there is no function {name!r}; did you mean {' or '.join(near)}?"
+    return f"there is no function {name!r}; there are {', '.join(FUNCTIONS)}"
 
 
 # --- nested -----------------------------------------------------------------------------------

@@ -248,13 +248,18 @@ def _sparql(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     if engine == "kopl":
         found = ran(base, Draft.of(_given_program(base, None, query)))
         return {"answer": found["answer"], "columns": None, "rows": None}
-    if engine == "rdflib":
-        from kopl.sparql.reader import read
+    from kopl.sparql.errors import NotUnderstoodError
+    from kopl.sparql.reader import read
 
+    if engine == "rdflib":
         read(query)  # only what we read: a query of its own may fetch files and addresses
     begin = time.perf_counter()
     executor = base.queries(engine)
-    reply = executor.rows(query, most=MOST_ROWS)
+    try:
+        reply = executor.rows(query, most=MOST_ROWS)
+    except NotUnderstoodError:
+        read(query)  # it says more of what is wrong, where it sees that, too
+        raise
     ms = (time.perf_counter() - begin) * 1000
     if "boolean" in reply:
         said = "yes" if reply["boolean"] else "no"

@@ -217,3 +217,20 @@ def test_the_largest_part_that_is_a_query_is_taken(reasoning: TestClient) -> Non
 def test_without_a_reasoner_there_is_no_such_view(client: TestClient) -> None:
     reply = client.post("/api/query-view", json={"program": CAPITAL})
     assert reply.status_code == 501 and "--reasoner" in reply.json()["error"]["to_try"]
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("SELECT ?x WHERE { ?x foo }", "line 1, column 22"),
+        ("INSERT DATA { <a> <b> <c> }", "INSERT is an update"),
+        ("nonsense", "SELECT or ASK was expected"),
+    ],
+)
+def test_a_wrong_query_says_the_same_on_both_engines(
+    query: str, message: str, client: TestClient
+) -> None:
+    pytest.importorskip("pyoxigraph")
+    for engine in ("kopl", "oxigraph"):
+        answer = client.post("/api/sparql", json={"query": query, "engine": engine})
+        assert answer.status_code == 422 and message in answer.json()["error"]["message"]
