@@ -70,6 +70,8 @@ async function start() {
   frame();
   watch(moved);
   addEventListener("keydown", keyed);
+  document.getElementById("tabs").addEventListener("scroll", edges, { passive: true });
+  addEventListener("resize", edges, { passive: true });
   show();
 }
 
@@ -149,21 +151,29 @@ function frame() {
   put(
     tabs,
     SCREENS.map((screen) =>
-      h("a", { href: link({ tab: screen.name }), "data-tab": screen.name, "aria-current": screen === chosen() ? "page" : null }, screen.title),
+      h("a", { href: link({ tab: screen.name }), "data-tab": screen.name, title: `Key ${screen.key}`, "aria-keyshortcuts": screen.key, "aria-current": screen === chosen() ? "page" : null }, screen.title),
     ),
   );
   if (focused) tabs.querySelector(`[data-tab="${focused}"]`)?.focus();
   const current = tabs.querySelector("[aria-current]");
   if (current) tabs.scrollLeft = Math.max(0, current.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - current.offsetWidth) / 2);
+  edges();
   put(document.getElementById("tools"), bases(), lookButton(), button("?", help, { kind: "bare", "aria-label": "Keys and help", title: "Keys and help (?)" }));
   const base = app.base;
   put(
     document.getElementById("foot"),
-    h("span", {}, `kopl-toolkit ${info.version}`),
+    h("span", {}, info.version && info.version !== "unknown" ? `kopl-toolkit ${info.version}` : "kopl-toolkit"),
     base ? h("span", {}, counted(base.entities, "entity", "entities"), ", ", counted(base.facts, "fact")) : null,
     info.run ? h("span", {}, "parser: ", said(info.run.name || info.run.folder)) : h("span", {}, "no parser loaded"),
     h("span", { class: "push" }, h("a", { href: "api/openapi.json" }, "API")),
   );
+}
+
+/** Tabs that do not fit fade at the side where there are more. */
+function edges() {
+  const tabs = document.getElementById("tabs");
+  tabs.classList.toggle("has-less", tabs.scrollLeft > 4);
+  tabs.classList.toggle("has-more", tabs.scrollLeft + tabs.clientWidth < tabs.scrollWidth - 4);
 }
 
 function bases() {

@@ -61,7 +61,7 @@ class View {
     put(
       element,
       h("div", { class: "stack tight" }, h("h1", {}, "Own data"), h("p", { class: "lead" }, "Bring in a table or a knowledge base; it stays at this server. What columns mean is guessed, and yours to change.")),
-      able.yes ? h("form", { class: "card stack", "aria-label": "Choose data", on: { submit: (event) => (event.preventDefault(), this.begin()) } }, drop, h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Look at it"))) : note("warn", "Nothing can be brought in here", able.why ? h("p", {}, said(able.why, { most: 400 })) : null),
+      able.yes ? h("form", { class: "card stack", "aria-label": "Choose data", on: { submit: (event) => (event.preventDefault(), this.begin()) } }, drop, h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Check it"))) : note("warn", "Nothing can be brought in here", able.why ? h("p", {}, said(able.why, { most: 400 })) : null),
       this.told,
       this.body,
       this.bases,
@@ -77,7 +77,7 @@ class View {
         ? h(
             "ul",
             { class: "stack tight" },
-            own.map((base) => h("li", { class: "card kept-line row" }, h("strong", {}, said(base.name, { most: 80 })), h("span", { class: "small muted" }, counted(base.entities, "entity", "entities"), ", ", counted(base.facts, "fact")), h("span", { class: "push row" }, h("a", { class: "small", href: link({ tab: "ask", kb: base.id, question: null, program: null }), "aria-label": `Ask ${base.name}` }, "Ask"), h("a", { class: "small", href: link({ tab: "base", kb: base.id, question: null, program: null }), "aria-label": `Look at ${base.name}` }, "Look"), button("Take away", () => this.remove(base), { kind: "link", class: "small link", "aria-label": `Take away ${base.name}` })))),
+            own.map((base) => h("li", { class: "card kept-line row" }, h("strong", {}, said(base.name, { most: 80 })), h("span", { class: "small muted" }, counted(base.entities, "entity", "entities"), ", ", counted(base.facts, "fact")), h("span", { class: "push row" }, h("a", { class: "small", href: link({ tab: "ask", kb: base.id, question: null, program: null }), "aria-label": `Ask ${base.name}` }, "Ask"), h("a", { class: "small", href: link({ tab: "base", kb: base.id, question: null, program: null }), "aria-label": `Look at ${base.name}` }, "Look"), button("Delete", () => this.remove(base), { kind: "link", class: "small link", "aria-label": `Delete ${base.name}` })))),
           )
         : null,
     );
@@ -88,6 +88,16 @@ class View {
     if (files.length && !this.name.value) this.name.value = files[0].name.replace(/(\.[A-Za-z0-9]{1,5}){1,2}$/, "");
     put(this.body);
     put(this.told, files.length ? h("p", { class: "small muted" }, files.map((file, at) => [at ? ", " : "", said(file.name, { most: 60 }), ` (${size(file.size)})`])) : null);
+    this.fits();
+  }
+
+  /** Whether what was chosen can be sent; says so where it is too much or nothing stands in it. */
+  fits() {
+    const whole = this.given.reduce((sum, file) => sum + file.size, 0);
+    const empty = this.given.find((file) => !file.size);
+    if (empty) put(this.told, note("bad", "It cannot be brought in", h("p", {}, said(empty.name, { most: 60 }), " is empty.")));
+    if (whole > MOST) put(this.told, note("warn", "That is too much for the page", h("p", {}, `${size(whole)} were chosen, ${size(MOST)} can be sent. `, h("code", {}, "kopl kb import"), " reads files of any size, and ", h("code", {}, "kopl serve --kb"), " shows what it wrote.")));
+    return !empty && whole <= MOST;
   }
 
   // --- sending ----------------------------------------------------------------------------------
@@ -98,11 +108,7 @@ class View {
       this.files.focus();
       return;
     }
-    const whole = this.given.reduce((sum, file) => sum + file.size, 0);
-    if (whole > MOST) {
-      put(this.told, note("warn", "That is too much for the page", h("p", {}, `${size(whole)} were chosen, ${size(MOST)} can be sent. `, h("code", {}, "kopl kb import"), " reads files of any size, and ", h("code", {}, "kopl serve --kb"), " shows what it wrote.")));
-      return;
-    }
+    if (!this.fits()) return;
     this.busy("Reading the files");
     try {
       const json = this.given.length === 1 && /\.json(\.(gz|bz2|xz))?$/i.test(this.given[0].name);
@@ -165,10 +171,10 @@ class View {
   }
 
   async remove(base) {
-    if (!confirm(`Take ${base.name} away from this server?`)) return;
+    if (!confirm(`Delete ${base.name} from this server?`)) return;
     try {
       await api.removeBase(base.id);
-      say("Taken away");
+      say("Deleted");
       if (this.app.kb === base.id) go({ kb: null, question: null, program: null });
       else await this.app.reload();
     } catch (problem) {
@@ -201,7 +207,7 @@ class View {
         { class: "stack", "aria-label": "What the columns mean", on: { submit: (event) => (event.preventDefault(), this.send({ mapping: edited ?? mapping })) } },
         tables.map((one) => one.element),
         h("details", { class: "fold" }, h("summary", {}, "The mapping as text"), labelled("Mapping (YAML or JSON)", text, { hint: "What is edited here is what is used." })),
-        h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Bring it in")),
+        h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Add it")),
       ),
     );
     say("Look at what the columns mean");
@@ -332,5 +338,6 @@ function findings(problems) {
 }
 
 function size(bytes) {
-  return bytes < 1024 * 1024 ? `${count(Math.max(1, Math.round(bytes / 1024)))} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
+  if (bytes < 1024) return bytes ? counted(bytes, "byte") : "empty";
+  return bytes < 1024 * 1024 ? `${count(Math.round(bytes / 1024))} KB` : `${(bytes / 1024 / 1024).toFixed(1)} MB`;
 }

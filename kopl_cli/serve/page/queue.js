@@ -11,7 +11,7 @@ export const VERDICTS = [
   ["r", "right", "Right", "the program says what the question means"],
   ["c", "corrected", "Correct it", "another program does: write it"],
   ["u", "unclear", "Unclear", "nobody can tell what is meant"],
-  ["n", "not in the knowledge base", "Not in the data", "the knowledge base does not have this"],
+  ["n", "not in the knowledge base", "Not in the knowledge base", "the knowledge base does not have this"],
   ["w", "wrong data", "Wrong data", "the program is right, the facts are not"],
 ];
 // Refusals of what is no question, or of what may mean several things.
@@ -51,8 +51,7 @@ function show(element, state, app) {
 
 /** Keep a verdict; `about` has question, verdict, and what else the server takes. */
 async function kept(about, kb) {
-  const author = preference("author");
-  const line = await api.keep({ kb, ...about, ...(author ? { author } : {}) });
+  const line = await api.keep({ kb, ...about, author: preference("author") || "" });
   say(`Kept: ${line.verdict}`);
   dispatchEvent(new CustomEvent("kopl-kept", { detail: line }));
   return line;
@@ -64,6 +63,12 @@ function predictedOf(answer) {
   // The program behind a refusal was shown to nobody, so that nobody can judge it.
   if (answer.refused) return { program: null, answers: [], confidence: answer.confidence ?? 0, refused: true };
   return { program: answer.program?.text ?? answer.text ?? null, answers: answer.answer?.answers ?? [], confidence: answer.confidence ?? 0, ...(answer.form ? { answer_form: answer.form } : {}) };
+}
+
+/** A field for the name of the one who judges; this browser remembers it. */
+function nameField() {
+  const field = h("input", { type: "text", class: "short", value: preference("author") || "", autocomplete: "name", maxlength: "100", on: { input: () => prefer("author", field.value.trim() || null) } });
+  return labelled("Your name (may stay empty)", field);
 }
 
 /** The verdicts that may be given on an answer, as those of `VERDICTS`; under a refusal they judge the refusal. */
@@ -100,6 +105,7 @@ export function verdicts({ question, reading, kb }) {
       h("span", { class: "small muted" }, asked),
       choices(reading).map(([, verdict, word, means]) => button(word, () => judge(verdict), { title: means, "data-verdict": verdict })),
     ),
+    h("details", { class: "fold small" }, h("summary", {}, "Who says so"), nameField()),
     told,
   );
   return box;
@@ -143,7 +149,6 @@ function saveForm({ question, program, kb }) {
   const reading = readings.get(question);
   const told = h("div", { "aria-live": "polite" });
   const asked = h("input", { type: "text", value: typed.question, autocomplete: "off", on: { input: () => (typed.question = asked.value) } });
-  const author = h("input", { type: "text", value: preference("author") || "", autocomplete: "name", on: { change: () => prefer("author", author.value.trim() || null) } });
   const remark = h("input", { type: "text", value: typed.note, autocomplete: "off", on: { input: () => (typed.note = remark.value) } });
   const verdict = h("select", { on: { change: () => (typed.verdict = verdict.value) } }, VERDICTS.filter(([, one]) => ["right", "corrected", "wrong data"].includes(one)).map(([, one, word]) => h("option", { value: one }, one === "corrected" ? "Corrected" : word)));
   verdict.value = typed.verdict || (reading && predictedOf(reading).program === program ? "right" : "corrected");
@@ -153,7 +158,7 @@ function saveForm({ question, program, kb }) {
     h("h2", {}, "Save"),
     h("p", { class: "small muted" }, "The question with this program is kept, and the parser can learn from it."),
     labelled("Question", asked),
-    h("div", { class: "row" }, labelled("Verdict", verdict), labelled("Your name", author)),
+    h("div", { class: "row" }, labelled("Verdict", verdict), nameField()),
     labelled("Note", remark),
     h("div", { class: "row" }, h("button", { class: "button main", type: "submit" }, "Save")),
     told,
@@ -167,7 +172,6 @@ function saveForm({ question, program, kb }) {
       asked.focus();
       return;
     }
-    prefer("author", author.value.trim() || null);
     const predicted = predictedOf(readings.get(asked.value.trim()));
     try {
       const line = await kept({ question: asked.value.trim(), verdict: verdict.value, program, ...(predicted ? { predicted } : {}), ...(remark.value.trim() ? { note: remark.value.trim() } : {}) }, kb);
@@ -194,7 +198,7 @@ class View {
     this.back = false;
     this.last = null;
     this.card = h("section", { class: "stack", "aria-label": "The question to judge", "aria-live": "polite" });
-    this.kept = h("section", { class: "stack", "aria-label": "What was kept" });
+    this.kept = h("section", { class: "stack", "aria-label": "Saved corrections" });
     this.told = h("div", { "aria-live": "polite" });
     put(element, h("div", { class: "stack tight" }, h("h1", {}, "Review"), h("p", { class: "lead" }, "Questions whose answers are least certain come first. One key judges one, and what is kept teaches the parser.")), this.card, this.more(), this.kept);
     document.addEventListener("keydown", (event) => this.keyed(event));
@@ -274,6 +278,7 @@ class View {
           button([h("kbd", {}, "j"), " Skip"], () => this.move(1), { kind: "bare", "aria-keyshortcuts": "j" }),
           button([h("kbd", {}, "z"), " Take back"], () => this.takeBack(), { kind: "bare", disabled: !this.last, "aria-keyshortcuts": "z" }),
         ),
+        (this.named ||= h("details", { class: "fold small" }, h("summary", {}, "Who says so"), nameField())),
         this.told,
       ),
     );
@@ -418,7 +423,7 @@ class View {
     const form = h("select", {}, FORMS.map(([value, word]) => h("option", { value }, word)));
     put(
       this.kept,
-      h("div", { class: "row ends" }, h("h2", {}, "What was kept ", h("span", { class: "badge" }, count(lines.length))), lines.length ? h("div", { class: "row" }, labelled("Form of the file", form, { hidden: true }), button("Download", () => this.export(form.value))) : null),
+      h("div", { class: "row ends" }, h("h2", {}, "Saved corrections ", h("span", { class: "badge" }, count(lines.length))), lines.length ? h("div", { class: "row" }, labelled("Form of the file", form, { hidden: true }), button("Download", () => this.export(form.value))) : null),
       this.exported ||= h("div", { "aria-live": "polite" }),
       lines.length ? h("ul", { class: "stack tight" }, lines.slice(0, SHOWN).map((one) => this.line(one))) : h("p", { class: "empty" }, "Nothing yet."),
       lines.length > SHOWN ? h("p", { class: "small muted" }, `${SHOWN} of ${count(lines.length)}`) : null,
@@ -430,7 +435,7 @@ class View {
     return h(
       "li",
       { class: "card kept-line" },
-      h("div", { class: "row baseline" }, h("span", { class: `badge ${tone}` }, said(one.verdict)), h("strong", {}, saidWhole(one.question, { most: 200 })), h("span", { class: "push row" }, one.program ? h("a", { class: "small", href: link({ tab: "program", question: one.question, program: one.program }), "aria-label": `Look at the program of: ${one.question}` }, "Look") : null, button("Take away", () => this.remove(one), { kind: "link", class: "small link", "aria-label": `Take away: ${one.question}` }))),
+      h("div", { class: "row baseline" }, h("span", { class: `badge ${tone}` }, said(one.verdict)), h("strong", {}, saidWhole(one.question, { most: 200 })), h("span", { class: "push row" }, one.program ? h("a", { class: "small", href: link({ tab: "program", question: one.question, program: one.program }), "aria-label": `Look at the program of: ${one.question}` }, "Look") : null, button("Delete", () => this.remove(one), { kind: "link", class: "small link", "aria-label": `Delete: ${one.question}` }))),
       one.before || one.answers?.length ? h("p", { class: "small" }, one.before ? [h("span", { class: "muted" }, "said "), said(one.before.answers?.join("; ") || "nothing", { most: 120 })] : null, one.verdict === "corrected" && one.answers ? [h("span", { class: "muted" }, " \u2192 right is "), said(one.answers.join("; ") || "nothing", { most: 120 })] : null) : null,
       h("p", { class: "small muted" }, said(one.author || "somebody", { most: 60 }), ", ", h("time", { datetime: one.time }, dated(one.time)), one.note ? [" \u00b7 ", said(one.note, { most: 200 })] : null),
     );
@@ -439,7 +444,7 @@ class View {
   async remove(one) {
     try {
       await api.takeBack(one.id, { kb: this.app.kb });
-      say("Taken away");
+      say("Deleted");
       await this.list();
     } catch (problem) {
       put(this.exported, problemNote(problem));

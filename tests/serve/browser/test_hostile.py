@@ -95,7 +95,7 @@ def test_questions_and_remarks_are_kept_as_they_stand(
         [*NAMES.values()],
     )
     page.reload()
-    kept = page.get_by_role("region", name="What was kept").get_by_role("listitem")
+    kept = page.get_by_role("region", name="Saved corrections").get_by_role("listitem")
     kept.nth(len(NAMES) - 1).wait_for()
     assert page.evaluate("() => window.hit") is None
     assert_fits(page)

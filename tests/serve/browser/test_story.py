@@ -108,7 +108,7 @@ def test_two_tabs_show_what_each_of_them_asked(
     first.get_by_role("button", name="Right", exact=True).click()
     expect(first.get_by_text("kept", exact=True)).to_be_visible()
     other.goto(address(server, "queue"))
-    expect(other.get_by_role("region", name="What was kept")).to_contain_text("capital of Peru")
+    expect(other.get_by_role("region", name="Saved corrections")).to_contain_text("capital of Peru")
     other.goto(address(server, "ask"))
     other.get_by_text("Asked before").click()
     for name in ("Peru", "Mali"):
