@@ -411,9 +411,11 @@ def drafted(text: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             comment = line.strip()
         elif indent == 6:
             [(name, guess)] = yaml.load(line.strip(), Loader=yaml.BaseLoader).items()
+            # What else might be written stands behind the values, for those who read the file.
+            seen = re.split(r" \| (?=or |but )", comment.lstrip("#?").strip())[0]
             columns.append({
                 "table": table, "name": name, "guess": guess, "doubt": comment.startswith("#?"),
-                "seen": comment.lstrip("#?").strip(),
+                "seen": seen,
             })  # fmt: skip
             comment = ""
     return mapping, columns

@@ -87,6 +87,8 @@ def test_a_table_is_drafted_edited_and_read(client: TestClient, served: Playgrou
     assert draft["preview"]["header"] == ["id", "title", "pages", "author"]
     assert draft["preview"]["rows"][1] == ["2", "Dune", "412", "Frank Herbert"]
     columns = {one["name"]: one for one in draft["columns"]}
+    assert "Frank Herbert" in columns["author"]["seen"]
+    assert not any(" | " in one["seen"] for one in draft["columns"])  # no alternatives in YAML
     assert columns["pages"]["guess"]["attribute"] == "number of pages"
     [table] = draft["mapping"]["tables"].values()
     table["columns"]["pages"]["attribute"] = "length in pages"
@@ -106,6 +108,7 @@ def test_several_tables_in_another_encoding(client: TestClient, served: Playgrou
     draft = client.post("/api/kb", json=asked | {"draft": True}).json()
     assert [one["table"] for one in draft["preview"]] == ["books", "people"]
     assert draft["preview"][1]["rows"][1][1] == "Sjón"
+    assert draft["mapping"]["tables"]["people"]["encoding"] == "cp1252"
     job = sent(client, served, **asked, mapping=draft["mapping"])
     assert job["state"] == "done", job
 

@@ -10,19 +10,27 @@ const MOST = 50 * 1024 * 1024;
 const SHOWN = 100;
 // How long until the server is asked again how far it is, in milliseconds.
 const PAUSE = 400;
-const TYPES = ["string", "quantity", "year", "date"];
+const TYPES = [
+  ["string", "a text"],
+  ["quantity", "a number"],
+  ["year", "a year"],
+  ["date", "a date"],
+];
 const KINDS = [
-  ["attribute", "a value"],
+  ...TYPES,
   ["to", "another row"],
   ["create", "a thing of its own"],
   ["qualifier", "more about another column"],
   ["skip", "left out"],
 ];
+const ENCODINGS = ["utf-8", "cp1252", "latin-1", "utf-16"];
+// What a column's meaning says besides what its fields show: it stays while the type is the same.
+const SHOWN_PARTS = ["attribute", "relation", "qualifier", "type", "unit", "separator", "create", "to", "by", "direction", "of"];
 
 const LABELS = [
   ["kind", "is"],
   ["name", "called"],
-  ["type", "type"],
+  ["type", "which is"],
   ["unit", "unit"],
   ["to", "of table"],
   ["create", "of the kind"],
@@ -46,7 +54,7 @@ class View {
     this.files = h("input", { type: "file", multiple: true, accept: ".json,.csv,.tsv,.txt,.gz,.bz2,.xz", on: { change: () => this.chosen([...this.files.files]) } });
     this.told = h("div", { class: "stack", "aria-live": "polite" });
     this.body = h("div", { class: "stack" });
-    this.bases = h("section", { class: "stack", "aria-label": "Knowledge bases that were brought in" });
+    this.bases = h("section", { class: "stack", "aria-label": "Knowledge bases that were added" });
     this.given = [];
     const able = app.can("upload");
     const drop = h(
@@ -60,8 +68,8 @@ class View {
     drop.addEventListener("drop", (event) => (event.preventDefault(), this.chosen([...event.dataTransfer.files])));
     put(
       element,
-      h("div", { class: "stack tight" }, h("h1", {}, "Own data"), h("p", { class: "lead" }, "Bring in a table or a knowledge base; it stays at this server. What columns mean is guessed, and yours to change.")),
-      able.yes ? h("form", { class: "card stack", "aria-label": "Choose data", on: { submit: (event) => (event.preventDefault(), this.begin()) } }, drop, h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Check it"))) : note("warn", "Nothing can be brought in here", able.why ? h("p", {}, said(able.why, { most: 400 })) : null),
+      h("div", { class: "stack tight" }, h("h1", {}, "Own data"), h("p", { class: "lead" }, "Add a table or a knowledge base; it stays at this server. What columns mean is guessed, and yours to change.")),
+      able.yes ? h("form", { class: "card stack", "aria-label": "Choose data", on: { submit: (event) => (event.preventDefault(), this.begin()) } }, drop, h("div", { class: "row" }, h("button", { type: "submit", class: "button main" }, "Check it"))) : note("warn", "Nothing can be added here", able.why ? h("p", {}, said(able.why, { most: 400 })) : null),
       this.told,
       this.body,
       this.bases,
@@ -72,7 +80,7 @@ class View {
     const own = this.app.info.bases.filter((base) => base.uploaded);
     put(
       this.bases,
-      own.length ? h("h2", {}, "Brought in") : null,
+      own.length ? h("h2", {}, "Added") : null,
       own.length
         ? h(
             "ul",
@@ -95,7 +103,7 @@ class View {
   fits() {
     const whole = this.given.reduce((sum, file) => sum + file.size, 0);
     const empty = this.given.find((file) => !file.size);
-    if (empty) put(this.told, note("bad", "It cannot be brought in", h("p", {}, said(empty.name, { most: 60 }), " is empty.")));
+    if (empty) put(this.told, note("bad", "It cannot be added", h("p", {}, said(empty.name, { most: 60 }), " is empty.")));
     if (whole > MOST) put(this.told, note("warn", "That is too much for the page", h("p", {}, `${size(whole)} were chosen, ${size(MOST)} can be sent. `, h("code", {}, "kopl kb import"), " reads files of any size, and ", h("code", {}, "kopl serve --kb"), " shows what it wrote.")));
     return !empty && whole <= MOST;
   }
@@ -112,7 +120,7 @@ class View {
     this.busy("Reading the files");
     try {
       const json = this.given.length === 1 && /\.json(\.(gz|bz2|xz))?$/i.test(this.given[0].name);
-      const sent = await Promise.all(this.given.map(async (file) => (/\.(gz|bz2|xz)$/i.test(file.name) ? { name: file.name, base64: await base64(file) } : { name: file.name, text: await file.text() })));
+      const sent = await Promise.all(this.given.map(async (file) => ({ name: file.name, ...(await content(file)) })));
       this.body_sent = { name: this.name.value.trim() || this.given[0].name, file: json ? "kb.json" : "table", ...(json ? { text: sent[0].text, base64: sent[0].base64 } : { files: sent }) };
       if (json) return await this.send({});
       this.busy("Guessing what the columns mean");
@@ -123,7 +131,7 @@ class View {
   }
 
   async send(more) {
-    this.busy("Bringing it in");
+    this.busy("Adding it");
     this.body.hidden = true;
     try {
       await this.follow(await api.addBase({ ...this.body_sent, ...more }));
@@ -135,7 +143,7 @@ class View {
   async follow(first) {
     const bar = h("progress", { max: "1", value: first.done ?? 0, "aria-label": "How far it is" });
     const message = h("p", { class: "muted" });
-    put(this.told, h("div", { class: "card stack" }, h("h2", {}, "Bringing it in"), bar, message));
+    put(this.told, h("div", { class: "card stack" }, h("h2", {}, "Adding it"), bar, message));
     let job = first;
     while (job.state === "running") {
       bar.value = job.done ?? 0;
@@ -145,7 +153,7 @@ class View {
     }
     if (job.state !== "done" || !job.report) {
       this.body.hidden = false;
-      put(this.told, note("bad", "It cannot be brought in", job.message ? h("p", {}, said(job.message, { most: 600 }), job.place ? [" (", said(job.place, { most: 120 }), ")"] : null) : null), findings(job.findings));
+      put(this.told, note("bad", "It cannot be added", job.message ? h("p", {}, said(job.message, { most: 600 }), job.place ? [" (", said(job.place, { most: 120 }), ")"] : null) : null), findings(job.findings));
       return;
     }
     put(this.body);
@@ -167,7 +175,7 @@ class View {
 
   failed(problem) {
     this.body.hidden = false;
-    put(this.told, problem instanceof api.Problem ? problemNote(problem, "It cannot be brought in") : note("bad", "The file cannot be read", h("p", {}, said(problem.message, { most: 300 }))));
+    put(this.told, problem instanceof api.Problem ? problemNote(problem, "It cannot be added") : note("bad", "The file cannot be read", h("p", {}, said(problem.message, { most: 300 }))));
   }
 
   async remove(base) {
@@ -220,8 +228,8 @@ class Table {
     Object.assign(this, { name, mapping, columns, tables, changed });
     this.mapping.columns ||= {};
     this.note = h("div", { "aria-live": "polite" });
-    this.fields = h("fieldset", {}, h("legend", { class: "quiet" }, `Columns of ${name}`), h("div", { class: "stack tight" }, this.rows(preview?.header || []), columns.map((one) => this.column(one))));
-    this.element = h("section", { class: "card stack", "aria-label": `Table ${name}` }, h("h2", {}, said(name, { most: 80 })), preview ? previewed(preview) : null, this.note, this.fields);
+    this.fields = h("fieldset", {}, h("legend", { class: "quiet" }, `Columns of ${name}`), h("div", { class: "stack tight" }, this.rows(preview?.header || []), this.taken(preview?.header || []), columns.map((one) => this.column(one))));
+    this.element = h("section", { class: "card stack", "aria-label": `Table ${name}` }, h("h2", {}, said(name, { most: 80 })), preview ? previewed(preview) : null, this.encoding(), this.note, this.fields);
   }
 
   // The text was edited by hand: it alone counts from now on.
@@ -236,15 +244,37 @@ class Table {
     if (this.mapping.about !== undefined || !header.length) return null;
     const named = select(header.map((one) => [one, one]), typeof this.mapping.name === "string" ? this.mapping.name : header[0]);
     named.addEventListener("change", () => ((this.mapping.name = named.value), this.changed()));
-    const plain = typeof this.mapping.concept === "string";
-    const kind = h("input", { type: "text", value: plain ? this.mapping.concept : (this.mapping.concept?.below ?? ""), autocomplete: "off" });
-    kind.addEventListener("change", () => {
+    const { concept } = this.mapping;
+    const column = concept && typeof concept === "object" ? concept.column : null;
+    const by = select([["one", "all of the same kind"], ...(column ? [["column", `of the kind that its \u201c${column}\u201d says`]] : [])], column ? "column" : "one");
+    const kind = h("input", { type: "text", value: (column ? concept.below : concept) ?? "", autocomplete: "off" });
+    const word = h("span", {});
+    const shown = () => put(word, by.value === "column" ? "all of them kinds of" : "each is a");
+    const changed = () => {
+      shown();
       const said = kind.value.trim();
-      if (plain) this.mapping.concept = said;
-      else if (this.mapping.concept) this.mapping.concept = { ...this.mapping.concept, below: said };
+      this.mapping.concept = by.value === "column" ? { ...concept, below: said } : said;
       this.changed();
-    });
-    return h("div", { class: "column-row" }, h("p", { class: "label" }, "A row"), h("div", { class: "row" }, labelled(plain || !this.mapping.concept ? "is a" : `is of the kind in \u201c${this.mapping.concept.column}\u201d, below`, kind), labelled("is called by the column", named)));
+    };
+    by.addEventListener("change", changed);
+    kind.addEventListener("change", changed);
+    shown();
+    return h("div", { class: "column-row" }, h("p", { class: "label" }, "The rows"), h("div", { class: "row" }, column ? labelled("are", by) : null, labelled(word, kind), labelled("are called by the column", named)));
+  }
+
+  // The columns that say what a row is, which are no facts about it.
+  taken(header) {
+    const { id, name, aliases, concept } = this.mapping;
+    const uses = new Map([[id, "tells rows apart"], [aliases, "other names of a row"], [name, "the name of a row"], [concept?.column, "the kind of a row"]]);
+    const found = header.filter((one) => uses.has(one) && !(one in this.mapping.columns));
+    return found.length ? h("div", { class: "column-row" }, h("ul", { class: "small" }, found.map((one) => h("li", {}, h("strong", {}, said(one, { most: 60 })), ": ", uses.get(one))))) : null;
+  }
+
+  encoding() {
+    const given = this.mapping.encoding || ENCODINGS[0];
+    const chosen = select([...new Set([given, ...ENCODINGS])].map((one) => [one, one]), given);
+    chosen.addEventListener("change", () => ((this.mapping.encoding = chosen.value), this.changed()));
+    return labelled("Its letters are written in", chosen);
   }
 
   column(column) {
@@ -252,14 +282,14 @@ class Table {
     const given = this.mapping.columns[name] ?? column.guess;
     const guess = given && typeof given === "object" ? given : {};
     if (given === undefined) return null;
-    const kind = typeof given !== "object" || given === null ? "skip" : "qualifier" in guess ? "qualifier" : "create" in guess ? "create" : "relation" in guess ? "to" : "attribute";
+    const kind = typeof given !== "object" || given === null ? "skip" : "qualifier" in guess ? "qualifier" : "create" in guess ? "create" : "relation" in guess ? "to" : guess.type || "string";
     const others = this.columns.map((one) => one.name ?? one.column).filter((one) => one !== name);
     const plain = typeof (guess.relation ?? "") === "string";
     const field = {
       kind: select(KINDS, kind),
       name: h("input", { type: "text", value: plain ? (guess.attribute ?? guess.relation ?? guess.qualifier ?? name) : "", disabled: !plain, autocomplete: "off" }),
-      type: select(TYPES.map((one) => [one, one]), guess.type || "string"),
-      unit: h("input", { type: "text", value: guess.unit ?? "", autocomplete: "off" }),
+      type: select(TYPES, guess.type || "string"),
+      unit: h("input", { type: "text", value: unitOf(guess), disabled: Boolean(guess.unit?.column), autocomplete: "off" }),
       to: select(this.tables.map((one) => [one, one]), guess.to || this.tables[0]),
       create: h("input", { type: "text", value: guess.create ?? name, autocomplete: "off" }),
       of: select(others.map((one) => [one, one]), guess.of || others[0]),
@@ -273,12 +303,12 @@ class Table {
     const shown = () => {
       const is = field.kind.value;
       place.name.hidden = is === "skip";
-      place.type.hidden = !["attribute", "qualifier"].includes(is);
-      place.unit.hidden = place.type.hidden || field.type.value !== "quantity";
+      place.type.hidden = is !== "qualifier";
+      place.unit.hidden = typeOf(field) !== "quantity";
       place.to.hidden = is !== "to";
       place.create.hidden = is !== "create";
       place.of.hidden = is !== "qualifier";
-      place.separator.hidden = is === "skip" || (!["to", "create"].includes(is) && field.type.value !== "string" && !field.separator.value);
+      place.separator.hidden = is === "skip" || (!["to", "create"].includes(is) && typeOf(field) !== "string" && !field.separator.value);
     };
     for (const one of Object.values(field)) {
       one.addEventListener("change", () => {
@@ -296,7 +326,10 @@ class Table {
 function meaning(field, guess, plain) {
   const name = field.name.value.trim();
   const several = field.separator.value ? { separator: field.separator.value } : {};
-  const typed = () => ({ type: field.type.value, ...(field.type.value === "quantity" && field.unit.value.trim() ? { unit: field.unit.value.trim() } : {}) });
+  const type = typeOf(field);
+  const rest = Object.entries(guess).filter(([part]) => !SHOWN_PARTS.includes(part));
+  const unit = guess.unit?.column ? guess.unit : field.unit.value.trim();
+  const typed = () => ({ type, ...(type === (guess.type || "string") ? Object.fromEntries(rest) : {}), ...(type === "quantity" && unit ? { unit } : {}) });
   const relation = plain ? name : guess.relation;
   switch (field.kind.value) {
     case "skip":
@@ -310,6 +343,30 @@ function meaning(field, guess, plain) {
     default:
       return { attribute: name, ...typed(), ...several };
   }
+}
+
+// The type of the values of a column; null where it names things, or nothing.
+function typeOf({ kind, type }) {
+  if (kind.value === "qualifier") return type.value;
+  return TYPES.some(([one]) => one === kind.value) ? kind.value : null;
+}
+
+// The unit as it is shown; those that each value has stand beside it in the mapping.
+function unitOf({ unit, units }) {
+  if (unit?.column) return `as the column ${unit.column} says`;
+  return unit ?? [...new Set(Object.values(units || {}))].join(", ");
+}
+
+// A file's content: text where it is UTF-8, else its bytes, so that nothing is lost.
+async function content(file) {
+  if (!/\.(gz|bz2|xz)$/i.test(file.name)) {
+    try {
+      return { text: new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer()) };
+    } catch (problem) {
+      if (!(problem instanceof TypeError)) throw problem;
+    }
+  }
+  return { base64: await base64(file) };
 }
 
 function select(options, value) {

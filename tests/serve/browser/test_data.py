@@ -126,7 +126,7 @@ def test_what_cannot_be_read_is_refused_politely(
     )
     page.get_by_label("Name of the knowledge base").fill("mine")
     page.get_by_role("button", name="Check it").click()
-    expect(page.get_by_role("alert")).to_contain_text("It cannot be brought in")
+    expect(page.get_by_role("alert")).to_contain_text("It cannot be added")
     expect(page.locator("#screen-own")).to_contain_text(says)
     assert_accessible(page)
 
@@ -138,5 +138,27 @@ def test_what_is_too_large_is_not_even_sent(own: str, watch: Any, tmp_path: Path
     page = watch.page(address(own, "own"))
     settle(page)
     page.get_by_label("A kb.json").set_input_files(large)
+    expect(page.locator("#screen-own")).to_contain_text("kopl kb import")
     page.get_by_role("button", name="Check it").click()
     expect(page.locator("#screen-own")).to_contain_text("kopl kb import")
+
+
+def test_a_table_of_other_letters_is_told_in_words(own: str, watch: Any) -> None:
+    table = "id;name;price in euro;kind\n1;Óvállá;3.5 €;town\n2;Oslo;4 €;town\n"
+    page = watch.page(address(own, "own"))
+    settle(page)
+    page.get_by_label("A kb.json").set_input_files(
+        {"name": "towns.csv", "mimeType": "text/csv", "buffer": table.encode("cp1252")}
+    )
+    page.get_by_role("button", name="Check it").click()
+    expect(page.get_by_role("region", name="First rows")).to_contain_text("Óvállá")
+    expect(page.get_by_label("Its letters are written in")).to_have_value("cp1252")
+    expect(page.get_by_label("price in euro: is")).to_have_value("quantity")
+    expect(page.get_by_label("price in euro: unit")).to_have_value("euro")
+    screen = page.locator("#screen-own")
+    expect(screen).to_contain_text("kind: the kind of a row")
+    page.get_by_label("are", exact=True).select_option("one")
+    page.get_by_label("each is a").fill("town")
+    assert_accessible(page)
+    page.get_by_role("button", name="Add it").click()
+    expect(page.locator("main").get_by_text("It is here")).to_be_visible()
