@@ -506,6 +506,18 @@ def _chosen(allowed: Mapping[str, _Setting], settings: Mapping[str, Any]) -> lis
     return found
 
 
+def _described() -> dict[str, Any]:
+    """The settings of trainings as JSON Schema."""
+    return {
+        name: {
+            "type": "number" if name == "minutes" else "integer",
+            "exclusiveMinimum": 0,
+            "maximum": most,
+        }
+        for name, (most, _) in (LESSON | FIRST).items()
+    }
+
+
 def teller(playground: Playground, base: Base) -> dict[str, Any]:
     """What ``/api/info`` says of learning."""
     learning = playground.part(Learning)
@@ -550,7 +562,7 @@ ROUTES = [
                 "what", "text", "a first training, a lesson from corrections, or the one before",
                 required=True, choices=("default", "lesson", "resume"),
             ),
-            Field("settings", "object", f"numbers: {', '.join(dict.fromkeys((*FIRST, *LESSON)))}"),
+            Field("settings", "object", "numbers that it is trained by", parts=_described()),
         ),
         OBJECT, status=202,
     ),

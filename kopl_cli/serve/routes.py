@@ -122,6 +122,8 @@ class Field:
     choices: tuple[str, ...] = ()
     least: float | None = None
     most: float | None = None
+    # Of an object: what its parts are, as JSON Schema.
+    parts: Schema = field(default_factory=dict)
 
     def schema(self) -> dict[str, Any]:
         """The field as JSON Schema."""
@@ -132,6 +134,8 @@ class Field:
         least, most = bounds.get(self.type, ("minimum", "maximum"))
         schema |= {least: self.least} if self.least is not None else {}
         schema |= {most: self.most} if self.most is not None else {}
+        if self.parts:
+            schema |= {"properties": dict(self.parts), "additionalProperties": False}
         return schema | ({"default": self.default} if self.default is not None else {})
 
     def read(self, given: Any, *, written: bool = False) -> Any:

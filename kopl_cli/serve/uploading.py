@@ -31,7 +31,20 @@ from kopl_base.errors import KoplError
 from kopl_base.stream import writing
 from kopl_cli.serve.bases import MOST_BASES, Base, Playground
 from kopl_cli.serve.children import Child
-from kopl_cli.serve.routes import OBJECT, TEXT, BusyError, Field, RequestError, Route, record
+from kopl_cli.serve.routes import (
+    MAYBE,
+    MAYBE_TEXT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    WHOLE,
+    BusyError,
+    Field,
+    RequestError,
+    Route,
+    listed,
+    record,
+)
 
 # Bytes of a request, columns of a table, bytes of its first line, tables at once.
 BODY, COLUMNS, LINE, TABLES = 50 * 1024 * 1024, 1000, 1 << 20, 20
@@ -508,6 +521,16 @@ def teller(playground: Playground, _: Base) -> dict[str, Any]:
     return {"can": {"upload": {"yes": not full, "why": why}}, "limits": {"upload": BODY}}
 
 
+_JOB = record(
+    id=TEXT, name=TEXT, what=TEXT, state={"enum": ["running", "done", "failed"]}, done=NUMBER,
+    message=TEXT, place=MAYBE_TEXT, report=MAYBE, findings=listed(OBJECT),
+)  # fmt: skip
+# What comes back at once where the mapping of tables is drafted.
+_DRAFT = record(
+    mapping=OBJECT, text=TEXT, columns=listed(OBJECT), problems=listed(OBJECT),
+    preview={"type": ["object", "array"]}, doubts=WHOLE,
+)  # fmt: skip
+
 ROUTES = [
     Route(
         "POST", "/api/kb", "Send a knowledge base, or tables with a mapping.", _post,
@@ -523,11 +546,11 @@ ROUTES = [
             Field("mapping", "any", "of tables: what rows and columns say, as object or YAML"),
             Field("draft", "truth", "draft the mapping, and read nothing", default=False),
         ),
-        OBJECT, body=BODY, status=202,
+        {"anyOf": [_JOB, _DRAFT]}, body=BODY, status=202,
     ),
     Route(
         "GET", "/api/kb/upload/{job}", "How far the reading is.", _job,
-        (Field("job", "text", "its id", required=True),), record(id=TEXT, state=TEXT),
+        (Field("job", "text", "its id", required=True),), _JOB,
     ),
     Route(
         "DELETE", "/api/kb/{id}", "Take away a knowledge base that was sent.", _delete,

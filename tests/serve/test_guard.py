@@ -391,6 +391,19 @@ def test_answers_have_the_form_that_is_described(client: TestClient) -> None:
         _fits(reply.json(), schema, path)
 
 
+def test_settings_and_data_of_ones_own_are_described(client: TestClient) -> None:
+    paths = client.get("/api/openapi.json").json()["paths"]
+    body = paths["/api/train"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    settings = body["properties"]["settings"]
+    assert settings["properties"]["epochs"]["type"] == "integer"
+    assert settings["properties"]["minutes"]["type"] == "number"
+    answered = paths["/api/kb"]["post"]["responses"]["202"]["content"]["application/json"]
+    job, draft = answered["schema"]["anyOf"]
+    given = {"name": "t", "file": "table", "text": "id,name\n1,Oslo\n", "draft": True}
+    _fits(client.post("/api/kb", json=given).json(), draft, "draft")
+    assert {"state", "report", "findings"} <= {*job["required"]}
+
+
 _TYPES: dict[str, Any] = {
     "object": dict, "array": list, "string": str, "integer": int, "number": (int, float),
     "boolean": bool, "null": type(None),
