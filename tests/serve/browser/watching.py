@@ -19,16 +19,14 @@ class Watch:
     """The pages of one test, and everything that they did and should not have done.
 
     A page must write nothing to the console and ask no other origin. The statuses of errors that
-    the test provokes are added to ``refused``: each must come; those in ``allowed`` may come.
+    may come are added to ``allowed``.
     """
 
     def __init__(self, browser: Browser) -> None:
-        self.refused: set[int] = set()
         self.allowed: set[int] = set()
         self._browser = browser
         self._contexts: list[BrowserContext] = []
         self._wrong: list[str] = []
-        self._refusals: set[int] = set()
         self._origins: set[str] = set()
 
     def context(self, **options: Any) -> BrowserContext:
@@ -58,13 +56,11 @@ class Watch:
         for context in self._contexts:
             context.close()
         assert not self._wrong, "\n".join(self._wrong)
-        assert self.refused <= self._refusals
 
     def _said(self, message: ConsoleMessage) -> None:
         if message.text.startswith(REFUSED):
             status = int(message.text.removeprefix(REFUSED).split()[0])
-            if status in self.refused | self.allowed:
-                self._refusals.add(status)
+            if status in self.allowed:
                 return
         where = message.location.get("url", "")
         self._wrong.append(f"console, {message.type}: {message.text} ({where})")
