@@ -208,7 +208,7 @@ class Tools:
         result = self.executor.run(self._read(program), trace=5)
         state, count = result.state, len(result.denotation)
         ran = r.Ran(state=state, answer=result.answer, count=count, denotation=[])
-        ran.hints = result.hints[:5] or None
+        ran.hints = cut(result.hints[:5]) or None
         if trace:
             ran.trace = fitting([_traced(step) for step in result.trace or ()], ROOM)
         if not count or result.denotation == ["0"]:
@@ -229,7 +229,9 @@ class Tools:
             for number, (one, inputs) in enumerate(linked(steps[-1].call))
         ]
         return r.Checked(
-            well_typed=True, calls=fitting(calls, ROOM), hints=hints_for(self.kb, call) or None
+            well_typed=True,
+            calls=fitting(calls, ROOM),
+            hints=cut(hints_for(self.kb, call)[:5]) or None,
         )
 
     def evidence(self, program: Program, limit: Limit = None) -> r.RestsOn:
@@ -295,7 +297,7 @@ class Tools:
         )
         if found is None:
             return None
-        shown = f"call {found.number}, {found.text}, is the first that finds nothing"
+        shown = f"call {found.number}, {short(found.text)}, is the first that finds nothing"
         if not found.call.inputs:
             return f"{shown}; search(text={short(found.call.arguments[0])!r}) gives near names"
         if found.there:

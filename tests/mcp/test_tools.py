@@ -301,6 +301,14 @@ def test_hostile_arguments(tiny: KnowledgeBase, data: st.DataObject) -> None:
         assert result.content[0].text != f"Error executing tool {name}"
 
 
+def test_long_names_that_are_not_there_are_told_in_short(tiny: KnowledgeBase) -> None:
+    program = f"Find({json.dumps('(' * 900)})"
+    for result in called(
+        Tools(tiny), *((name, {"program": program}) for name in ("run_program", "check_program"))
+    ):
+        assert not result.is_error and "has no entity" in result.content[0].text
+
+
 # --- resources and prompts ------------------------------------------------------------------------
 
 
