@@ -220,8 +220,7 @@ def check_graph(folder: Path, graph: Graph, other_links: bool = False) -> Settin
     """
     settings, mark = read_run(folder)
     if reason := mark.differs(graph, other_links):
-        given = f"--kb {settings.kb}" if settings.kb else f"--graph {settings.graph}"
-        that = f"that graph ({given})" if settings.kb or settings.graph else "that graph"
+        that = f"that graph ({settings.source})" if settings.source else "that graph"
         raise CheckpointError(
             f"{folder}: the run was trained on another graph: {reason}; give {that}, or train"
             " a run on this one"

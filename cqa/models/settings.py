@@ -105,6 +105,13 @@ class Settings(PartedSettings):
                 f"output must name a folder for the run, as in runs/mine, not {self.output!r}"
             )
 
+    @property
+    def source(self) -> str:
+        """The option that gives the graph to commands, as ``--kb world``; "" where none does."""
+        if self.kb:
+            return f"--kb {self.kb}"
+        return f"--graph {self.graph}" if self.graph else ""
+
     @classmethod
     def of(cls, model: Any) -> Settings:
         """The defaults for a model; raises SettingsError where there is none of the name."""

@@ -131,6 +131,5 @@ def _told(folder: Path, found: Any, settings: Settings) -> int:
     if not found.finished:
         print(f"go on: kopl cqa train --resume {folder}")
         return 130
-    given = f"--kb {settings.kb}" if settings.kb else f"--graph {settings.graph}"
-    print(f"ask it: kopl cqa evaluate {given} --reasoner {folder} FILE")
+    print(f"ask it: kopl cqa evaluate {settings.source} --reasoner {folder} FILE")
     return 0
