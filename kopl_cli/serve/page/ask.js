@@ -5,7 +5,7 @@ import { chart, same } from "./chart.js";
 import { mends } from "./edit.js";
 import { answerText, confidence, factItem, isSure } from "./pieces.js";
 import { button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
-import { asked, forgetAsked, go, link, now, offered, remember } from "./state.js";
+import { asked, forgetAsked, go, link, now, offered, remember, viewed } from "./state.js";
 
 export const screen = {
   name: "ask",
@@ -15,19 +15,12 @@ export const screen = {
     ["Enter", "ask"],
     ["Shift+Enter", "a new line"],
   ],
-  show,
+  show: viewed((element, app) => new Ask(element, app)),
 };
 
 const READINGS = 4; // programs that the parser thinks of
 const EXAMPLES = 6;
 const LONGEST = 2000; // characters of a question
-
-const screens = new WeakMap();
-
-function show(element, state, app) {
-  if (!screens.has(element)) screens.set(element, new Ask(element, app));
-  screens.get(element).follow(state);
-}
 
 class Ask {
   constructor(element, app) {
@@ -80,7 +73,7 @@ class Ask {
     return null;
   }
 
-  follow(state) {
+  show(state) {
     const question = state.question || null;
     this.drawHistory();
     this.examples.hidden = question !== null;

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { append, button, count, counted, h, labelled, problemNote, put, rested, said, saidWhole, unique } from "./dom.js";
-import { go, link } from "./state.js";
+import { go, link, viewed } from "./state.js";
 
 const KINDS = [
   ["", "Everything"],
@@ -19,14 +19,7 @@ const FACTS = 1000;
 const ROWS = 12;
 const VALUES = 4;
 
-const views = new WeakMap();
-
-export const screen = { name: "base", title: "Knowledge base", key: "3", show };
-
-function show(element, state, app) {
-  if (!views.has(element)) views.set(element, new View(element, app));
-  views.get(element).show(state);
-}
+export const screen = { name: "base", title: "Knowledge base", key: "3", show: viewed((element, app) => new View(element, app)) };
 
 class View {
   constructor(element, app) {

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { button, count, counted, h, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
-import { link } from "./state.js";
+import { link, viewed } from "./state.js";
 
 const SHOWN = 100;
 // Below this, chance alone seldom makes such a difference.
@@ -25,14 +25,7 @@ const SETTINGS = {
   ],
 };
 
-const views = new WeakMap();
-
-export const screen = { name: "learn", title: "Learn", key: "6", show };
-
-function show(element, state, app) {
-  if (!views.has(element)) views.set(element, new View(element, app));
-  views.get(element).show();
-}
+export const screen = { name: "learn", title: "Learn", key: "6", show: viewed((element, app) => new View(element, app)) };
 
 class View {
   constructor(element, app) {

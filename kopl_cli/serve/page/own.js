@@ -4,7 +4,7 @@
 import * as api from "./api.js";
 import { button, count, counted, h, labelled, note, percent, problemNote, put, said, say, unique } from "./dom.js";
 import { base64 } from "./files.js";
-import { go, link } from "./state.js";
+import { go, link, viewed } from "./state.js";
 
 const MOST = 50 * 1024 * 1024;
 const SHOWN = 100;
@@ -38,14 +38,7 @@ const LABELS = [
   ["separator", "several, apart by"],
 ];
 
-const views = new WeakMap();
-
-export const screen = { name: "own", title: "Own data", key: "7", show };
-
-function show(element, state, app) {
-  if (!views.has(element)) views.set(element, new View(element, app));
-  views.get(element).show();
-}
+export const screen = { name: "own", title: "Own data", key: "7", show: viewed((element, app) => new View(element, app)) };
 
 class View {
   constructor(element, app) {

@@ -6,21 +6,14 @@ import { chart, gave, LABELS, phrase, same, STATES } from "./chart.js";
 import { callForm, KEYS, mends, nextFocus } from "./edit.js";
 import { answerText, factItem } from "./pieces.js";
 import { button, count, counted, cut, h, isTyping, labelled, note, problemNote, put, rested, said, saidWhole, say, time, visible } from "./dom.js";
-import { go, link, now, offered, preference, Undo } from "./state.js";
+import { go, link, now, offered, preference, Undo, viewed } from "./state.js";
 
-export const screen = { name: "program", title: "Program", key: "2", keys: KEYS, show };
+export const screen = { name: "program", title: "Program", key: "2", keys: KEYS, show: viewed((element, app) => new Desk(element, app)) };
 
 const SHOWN = 10; // values of each call
 const TYPING = 400; // milliseconds of rest before a typed text is read
 const EDITED = 60;
 const NOTHING = "?"; // a program that is one hole
-
-const desks = new WeakMap();
-
-function show(element, state, app) {
-  if (!desks.has(element)) desks.set(element, new Desk(element, app));
-  desks.get(element).follow(state);
-}
 
 /** Where a program is written: what is known of it, and all that shows it. */
 class Desk {
@@ -92,7 +85,7 @@ class Desk {
 
   // --- what the address says ----------------------------------------------------------------
 
-  follow(state) {
+  show(state) {
     const text = state.program || null;
     this.drawHead(state);
     if (text === null) this.clear();

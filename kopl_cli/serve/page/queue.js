@@ -4,7 +4,7 @@
 import * as api from "./api.js";
 import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
 import { download } from "./files.js";
-import { go, link, offer, prefer, preference } from "./state.js";
+import { go, link, offer, prefer, preference, viewed } from "./state.js";
 
 // Each with its key in the queue, the word on its button, and what it means.
 export const VERDICTS = [
@@ -32,20 +32,13 @@ const READER = crypto.randomUUID?.() ?? String(Math.random());
 // Questions of one request stay below what a request may hold.
 const LONGEST = 48_000;
 
-const views = new WeakMap();
-
 export const screen = {
   name: "queue",
   title: "Review",
   key: "5",
   keys: [...VERDICTS.map(([key, , word]) => [key, word]), ["j", "skip this question"], ["k", "back to the one before"], ["z", "take the last verdict back"]],
-  show,
+  show: viewed((element, app) => new View(element, app)),
 };
-
-function show(element, state, app) {
-  if (!views.has(element)) views.set(element, new View(element, app));
-  views.get(element).show();
-}
 
 // --- a verdict, wherever an answer stands --------------------------------------------------------
 

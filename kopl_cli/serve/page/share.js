@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { button, copied, h, labelled, note, problemNote, put, said } from "./dom.js";
 import { save } from "./files.js";
-import { link, now, offer } from "./state.js";
+import { link, now, offer, viewed } from "./state.js";
 
 const FORMS = [
   ["nested", "KoPL, nested"],
@@ -16,14 +16,7 @@ const FORMS = [
   ["html", "One page of its own (HTML)"],
 ];
 
-const views = new WeakMap();
-
-export const screen = { name: "share", title: "Share", key: "8", show };
-
-function show(element, state, app) {
-  if (!views.has(element)) views.set(element, new View(element, app));
-  views.get(element).show(state);
-}
+export const screen = { name: "share", title: "Share", key: "8", show: viewed((element, app) => new View(element, app)) };
 
 class View {
   constructor(element, app) {

@@ -3,7 +3,7 @@
 
 import * as api from "./api.js";
 import { button, count, h, labelled, note, problemNote, put, said, saidWhole, time } from "./dom.js";
-import { go } from "./state.js";
+import { go, viewed } from "./state.js";
 
 const STYLES = [
   ["exact", "Exactly what the program means"],
@@ -12,20 +12,13 @@ const STYLES = [
 ];
 const ROWS = 100;
 
-const views = new WeakMap();
-
 export const screen = {
   name: "sparql",
   title: "SPARQL",
   key: "4",
   keys: [["Ctrl Enter", "run both"]],
-  show,
+  show: viewed((element, app) => new View(element, app)),
 };
-
-function show(element, state, app) {
-  if (!views.has(element)) views.set(element, new View(element, app));
-  views.get(element).show(state);
-}
 
 class View {
   constructor(element, app) {

@@ -165,6 +165,15 @@ export class Undo {
   }
 }
 
+/** What shows a screen: its view is made once for an element, and told of every new address. */
+export function viewed(make) {
+  const views = new WeakMap();
+  return (element, state, app) => {
+    if (!views.has(element)) views.set(element, make(element, app));
+    views.get(element).show(state);
+  };
+}
+
 // --- what screens add to one another -----------------------------------------------------------
 
 const places = new Map();
