@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from kopl_base.stream import read_text
-from parsers.evaluation.accuracy import Difference
 
 # How many changed answers are told.
 CHANGED = 500
@@ -48,6 +47,9 @@ def mcnemar(first: int, second: int) -> float:
     >>> mcnemar(0, 5)
     0.0625
     """
+    # Not at the top: it needs the packages of training, without which the page is served, too.
+    from parsers.evaluation.accuracy import Difference
+
     return float(Difference(0, first, second, 0).p_value)
 
 
