@@ -177,7 +177,7 @@ def test_samples_vote_by_what_they_answer(run: Run, server: Server) -> None:
     also = 'QueryName(FilterConcept(Relate(Find("Norway"), "capital", "forward"), "city"))'
     lima = OSLO.replace("Norway", "Peru")
     replies = [lima, OSLO, also, OSLO, lima]
-    server.play = lambda body, _: chat(replies[body["seed"]])
+    server.play = lambda *_: chat(replies[len(server.asked) - 1])
     best, other = run("llm.samples=5").ask(NORWAY, top=2)
     assert (best.text, other.text) == ("Oslo", "Lima")
     assert (best.probability, other.probability) == pytest.approx((3 / 6, 2 / 6))
@@ -186,11 +186,15 @@ def test_samples_vote_by_what_they_answer(run: Run, server: Server) -> None:
 
 def test_votes_that_spread_refuse(run: Run, server: Server) -> None:
     names = ["Norway", "Peru", "Mali", "Fiji", "Chad"]
-    server.play = lambda body, _: chat(OSLO.replace("Norway", names[body["seed"]]))
+    server.play = lambda *_: chat(OSLO.replace("Norway", names[len(server.asked) % 5 - 1]))
     parser = run("llm.samples=5")
     refused = one(parser).refused
     assert refused is not None and refused.kind == "unsure" and refused.near == ("Oslo",)
     assert parser.ask(NORWAY, least_confidence=0)[0].text == "Oslo"
+    parser.ask("What is the capital of Peru?", least_confidence=0)
+    seeds = [body["seed"] for body in server.asked]
+    first, third = seeds[:5], seeds[-5:]
+    assert first[0] == third[0] == 0 and len({*first, *third}) == 9  # each question draws anew
 
 
 def test_prompts_begin_alike_and_show_what_is_like_the_question(run: Run, server: Server) -> None:
