@@ -48,6 +48,8 @@ ARGUMENTS = {
 }
 LIMITS = {"search": 4, "schema": 8, "run_program": 10, "evidence": 5}
 CALLS = 8
+# So often in a row a tool may be called: a small model looks at schemas for ever.
+IN_A_ROW = 2
 SHOWN = 700  # characters of what a tool says
 FORM = """
 Each message of yours is one call of a tool, as JSON on one line:
@@ -115,6 +117,9 @@ class Agent:
         may_cite = False
         for number in range(CALLS):
             tools = ["search"] if not number else [*ARGUMENTS][: len(ARGUMENTS) - (not may_cite)]
+            last = talk.calls[-IN_A_ROW:]
+            if len(last) == IN_A_ROW and len(set(last)) == 1 and last[0] != "run_program":
+                tools.remove(last[0])
             try:
                 tool, arguments = self._next(messages, tools)
             except ValueError as error:

@@ -7,7 +7,7 @@
     python benchmarks/language_model.py --results RESULTS.jsonl              # the tables alone
 
 Of the questions of benchmarks/people (--set, --part) or of a file of questions with programs
-(--questions; --programs compares programs, not answers) every so manieth one is asked in each cell
+(--questions; --programs compares programs up to order, not answers) every so manieth one is asked in each cell
 of settings. A line is written to --results for each question and cell as soon as it is answered:
 begun again, the command goes on where it was, and what the model wrote is kept besides
 (docs/language-models.md). --part test writes scores only. Nothing is refused, but for the cells
@@ -36,9 +36,9 @@ sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "
 from kb import KnowledgeBase, load  # noqa: E402
 from kopl.answers import same_answers  # noqa: E402
 from kopl.example import Example, read_examples  # noqa: E402
-from kopl.text import write_nested  # noqa: E402
 from kopl_base.errors import KoplError  # noqa: E402
 from parsers.evaluation.accuracy import wilson  # noqa: E402
+from parsers.matching import exact_match  # noqa: E402
 from parsers.parser import Answer, Parser  # noqa: E402
 
 # Beside the script stands the folder of its questions, which a type checker takes for the module.
@@ -55,9 +55,16 @@ CELLS: dict[str, dict[str, Any]] = {
     "no schema, no grammar": {**PLAIN, "schema": False},
     "no grammar": PLAIN,
     "grammar": ONCE,
+    "8 examples": {**ONCE, "examples": 8},
+    "16 examples": {**ONCE, "examples": 16},
+    "32 examples": {**ONCE, "examples": 32},
     "repairs": {"repairs": 2},
     "votes": {**ONCE, "samples": 3},
+    "7 votes": {**ONCE, "samples": 7},
+    "16 examples, 7 votes": {**ONCE, "examples": 16, "samples": 7},
+    "16 examples, 7 votes, repairs": {"examples": 16, "samples": 7, "repairs": 2},
     "beside": {**ONCE, "beside": True},
+    "beside, 16 examples, 7 votes": {**ONCE, "beside": True, "examples": 16, "samples": 7},
     "pointer": {"beside": True, "sure": 0.0},
     "beside, refusing": {**ONCE, "beside": True},
     "pointer, refusing": {"beside": True, "sure": 0.0},
@@ -120,8 +127,7 @@ class OfFile:
         if answer is None or answer.program is None:
             return FAILED
         if self.by_program:
-            own, gold = write_nested(answer.program), write_nested(self.example.program)
-            return RIGHT if own == gold else WRONG
+            return RIGHT if exact_match(self.example.program, answer.program) else WRONG
         if answer.result is None:
             return FAILED
         if not answer.answers:
