@@ -7,9 +7,9 @@
     python benchmarks/language_model.py --results RESULTS.jsonl              # the tables alone
 
 Of the questions of benchmarks/people (--set, --part) or of a file of questions with programs
-(--questions; --programs compares programs up to order, not answers) every so manieth one is asked in each cell
-of settings. A line is written to --results for each question and cell as soon as it is answered:
-begun again, the command goes on where it was, and what the model wrote is kept besides
+(--questions; --programs compares programs up to order, not answers) every so manieth one is asked
+in each cell of settings. A line is written to --results for each question and cell as soon as it is
+answered: begun again, the command goes on where it was, and what the model wrote is kept besides
 (docs/language-models.md). --part test writes scores only. Nothing is refused, but for the cells
 "refusing". Seconds are of this process, of a model that runs in it, for the cell that is asked
 first of all; the first question of a process reads the fixed part of the prompt, too, and is not
