@@ -36,6 +36,7 @@ sys.path[:] = [str(ROOT), *(p for p in sys.path if Path(p).resolve() != ROOT / "
 from kb import KnowledgeBase, load  # noqa: E402
 from kopl.answers import same_answers  # noqa: E402
 from kopl.example import Example, read_examples  # noqa: E402
+from kopl_base.chat import AskError  # noqa: E402
 from kopl_base.errors import KoplError  # noqa: E402
 from parsers.evaluation.accuracy import wilson  # noqa: E402
 from parsers.matching import exact_match  # noqa: E402
@@ -200,9 +201,11 @@ class Asking:
         try:
             least = None if refuses else 0.0
             [answer, *_] = self.parser.ask(one.question, least_confidence=least) or [None]
-        except KoplError as error:
-            if getattr(error, "always", False):
+        except AskError as error:
+            if error.status != 400:  # not this question, but the server
                 raise
+            answer = None
+        except KoplError:
             answer = None
         after = [time.process_time(), usage.asked, usage.read, usage.written]
         return answer, [b - a for a, b in zip(before, after, strict=True)]
