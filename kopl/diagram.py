@@ -7,28 +7,13 @@ top, the last call at the bottom; each call stands below those whose results it 
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from xml.sax.saxutils import escape
 
 from kopl.program import Call, linked
-from kopl_base.svg import (
-    BELOW,
-    BETWEEN,
-    FONT,
-    LINE,
-    MARGIN,
-    PADDING,
-    WIDEST,
-    arrow,
-    broken,
-    centred,
-    columns,
-    picture,
-    printable,
-    wide,
-)
+from kopl.types import Type
+from kopl_base.svg import BELOW, BETWEEN, MARGIN, Box, arrow, picture
 
 if TYPE_CHECKING:
     from kopl.executor import TraceStep
@@ -91,61 +76,59 @@ def _one_line(text: str) -> str:
 
 # --- SVG --------------------------------------------------------------------------------------
 
-MOST_LINES = 6  # of what a call gave
+DROP = 8  # from a call to what it gave
+# What is one by its nature is not counted.
+_SINGLE = (Type.NUMBER, Type.TRUTH)
 
 
 @dataclass
-class _Box:
-    """A call in the picture; ``left`` and ``top`` are known last."""
+class _Step:
+    """A call in the picture, with what it gave."""
 
-    call: Call
     inputs: tuple[int, ...]
-    lines: list[str]
-    values: list[str] = field(default_factory=list)  # what the call gave
-    marked: bool = False
+    box: Box
+    given: Box | None
     row: int = 0  # rows above the last call
-    span: float = 0  # width of the box and all that stands above it
-    left: float = 0
-    top: float = 0
+    span: float = 0  # width of the step and all that stands above it
 
     @property
     def width(self) -> int:
-        """The box alone; letters are taken for wide, as no font is measured."""
-        name = wide(self.call.function.name, bold=True)
-        return 2 * PADDING + round(max([name, *map(wide, self.lines + self.values)]))
+        return max(self.box.width, self.given.width if self.given else 0)
 
     @property
-    def height(self) -> int:
-        return 2 * PADDING + LINE * (1 + len(self.lines) + len(self.values))
+    def low(self) -> float:
+        """The lower end, with what it gave."""
+        return self.given.low if self.given else self.box.low
+
+    @property
+    def leaves(self) -> tuple[float, float]:
+        """Where the arrow to the next call begins."""
+        return self.box.middle, self.box.low
+
+    @property
+    def is_empty(self) -> bool:
+        return self.given is not None and self.given.look == "nothing"
 
 
 def chart(
-    program: Call,
-    trace: Sequence[TraceStep] | None = None,
-    *,
-    marked: Collection[int] = (),
-    tip: str = "tip",
+    program: Call, trace: Sequence[TraceStep] | None = None, *, marked: Collection[int] = ()
 ) -> str:
     """The picture of a program as the text of an SVG file.
 
-    ``trace`` adds what every call gave, in italics; calls whose numbers in post-order are
-    ``marked`` have a red frame. ``tip`` is the id of the arrow head: pictures that stand in one
-    HTML page need different ones.
+    ``trace`` adds what every call gave, on the way to the next one; calls whose numbers in
+    post-order are ``marked`` are red.
     """
-    boxes = [
-        _Box(call, inputs, _lines(call), _values(trace[at]) if trace else [], at in marked)
-        for at, (call, inputs) in enumerate(linked(program))
-    ]
-    heights = _place(boxes)
-    width = round(max(box.left + box.width for box in boxes) + MARGIN)
-    parts = []
-    for box in boxes:
-        for at in box.inputs:
-            above = boxes[at]
-            start = _middle(above), above.top + above.height
-            parts.append(arrow(start, (_middle(box), box.top), tip))
-    parts += map(_draw, boxes)
-    return picture(width, heights + MARGIN, parts, tip)
+    calls = linked(program)
+    steps = []
+    for at, (call, inputs) in enumerate(calls):
+        look = "answer" if at == len(calls) - 1 else "plain" if inputs else "given"
+        words = " ".join(word.text or "?" for word in call.function.phrase(call.arguments))
+        look = "wrong" if at in marked else look
+        box = Box(words, look, call.function.name, call.function.doc)
+        steps.append(_Step(inputs, box, _given(call, trace[at]) if trace else None))
+    height = _place(steps)
+    width = round(max(step.box.middle + step.width / 2 for step in steps) + MARGIN)
+    return picture(width, height + MARGIN, _drawn(steps))
 
 
 def data_uri(svg: str) -> str:
@@ -153,67 +136,63 @@ def data_uri(svg: str) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode("ascii")
 
 
-def _place(boxes: list[_Box]) -> int:
+def _given(call: Call, step: TraceStep) -> Box:
+    """What a call gave: how many, and the first of them."""
+    if not step.count:
+        return Box("nothing", "nothing", "0", flat=True)
+    counted = "" if call.function.output in _SINGLE else f"{step.count:,}"
+    more = ", \N{HORIZONTAL ELLIPSIS}" if step.count > SHOWN else ""
+    return Box(", ".join(step.shown[:SHOWN]) + more, "value", counted, flat=True)
+
+
+def _drawn(steps: Sequence[_Step]) -> Iterator[str]:
+    for step in steps:
+        taken = step.inputs
+        for number, at in enumerate(taken):
+            above = steps[at]
+            # Arrows that end at one call end beside one another.
+            aside = (number - (len(taken) - 1) / 2) * min(60, step.box.width / len(taken))
+            end = step.box.middle + aside, step.box.top
+            yield arrow(above.leaves, end, straight=above.low - above.box.low, wrong=above.is_empty)
+    last = steps[-1]
+    if last.given:
+        yield arrow(last.leaves, None, straight=DROP, wrong=last.is_empty)
+    for step in steps:
+        yield step.box.drawn()
+        if step.given:
+            yield step.given.drawn()
+
+
+def _place(steps: list[_Step]) -> int:
     """Give each box its place and say how high the picture is."""
-    for box in boxes:  # what a call takes comes before it
-        above = sum(boxes[at].span for at in box.inputs) + BETWEEN * max(0, len(box.inputs) - 1)
-        box.span = max(box.width, above)
-    boxes[-1].left = MARGIN
-    for box in reversed(boxes):  # until here "left" is where the box's span begins
-        taken = [boxes[at] for at in box.inputs]
-        free = box.span - sum(one.span for one in taken) - BETWEEN * max(0, len(taken) - 1)
-        start = box.left + free / 2
-        for one in taken:
-            one.row, one.left = box.row + 1, start
+    for step in steps:  # what a call takes comes before it
+        above = sum(steps[at].span for at in step.inputs) + BETWEEN * max(0, len(step.inputs) - 1)
+        step.span = max(step.width, above)
+    starts = {len(steps) - 1: float(MARGIN)}
+    for number in reversed(range(len(steps))):
+        step = steps[number]
+        taken = [steps[at] for at in step.inputs]
+        free = step.span - sum(one.span for one in taken) - BETWEEN * max(0, len(taken) - 1)
+        start = starts[number] + free / 2
+        for at, one in zip(step.inputs, taken, strict=True):
+            one.row, starts[at] = step.row + 1, start
             start += one.span + BETWEEN
-        box.left += (box.span - box.width) / 2
-    rows = [0] * (max(box.row for box in boxes) + 1)
-    for box in boxes:
-        rows[box.row] = max(rows[box.row], box.height)
+        middle = starts[number] + step.span / 2
+        for box in (step.box, step.given):
+            if box:
+                box.left = middle - box.width / 2
+    rows = [0] * (max(step.row for step in steps) + 1)
+    for step in steps:
+        rows[step.row] = max(rows[step.row], step.box.height)
+    given = max(DROP + step.given.height if step.given else 0 for step in steps)
+    lows = [0] * len(rows)
     top = MARGIN
-    tops = [0] * len(rows)
     for row in reversed(range(len(rows))):
-        tops[row] = top
-        top += rows[row] + BELOW
-    for box in boxes:
-        # At the lower end of its row, so that all arrows of a row are of one length at least.
-        box.top = tops[box.row] + rows[box.row] - box.height
+        lows[row] = top + rows[row]
+        top = lows[row] + given + BELOW
+    for step in steps:
+        # At the lower end of its row, so that arrows are of one length at least.
+        step.box.top = lows[step.row] - step.box.height
+        if step.given:
+            step.given.top = lows[step.row] + DROP
     return top - BELOW
-
-
-def _draw(box: _Box) -> str:
-    left, top, middle = f"{box.left:g}", box.top, _middle(box)
-    fill = "#fff6d6" if box.inputs else "#e3eefb"
-    stroke = 'stroke="#c22" stroke-width="3"' if box.marked else 'stroke="#555"'
-    parts = [
-        f"<g><title>{escape(box.call.function.doc)}</title>",
-        f'<rect x="{left}" y="{top:g}" width="{box.width}" height="{box.height}" rx="5"'
-        f' fill="{fill}" {stroke}/>',
-        centred(middle, top + PADDING + FONT, box.call.function.name, ' font-weight="bold"'),
-    ]
-    for number, line in enumerate(box.lines + box.values, 1):
-        style = ' font-style="italic" fill="#163"' if number > len(box.lines) else ""
-        parts.append(centred(middle, top + PADDING + FONT + LINE * number, line, style))
-    return "".join([*parts, "</g>\n"])
-
-
-def _middle(box: _Box) -> float:
-    return box.left + box.width / 2
-
-
-def _lines(call: Call) -> list[str]:
-    """The arguments of a call, a few on a line, long ones broken."""
-    lines: list[str] = []
-    for argument in call.arguments:
-        text = printable(argument)
-        if lines and columns(lines[-1]) + columns(text) + 3 <= WIDEST:
-            lines[-1] += f" · {text}"
-        else:
-            lines += broken(text)
-    return lines
-
-
-def _values(step: TraceStep) -> list[str]:
-    """What a call gave, long texts cut: a picture has room for a hint only."""
-    lines = broken(printable(values_given(step)))
-    return lines if len(lines) <= MOST_LINES else [*lines[: MOST_LINES - 1], "…"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from kb.arrays import Ids, first_by
 from kopl.denotation import Located, Outcome, Values
 from kopl.errors import LimitError, ParseError, ProgramError, TypingError
-from kopl.functions import Function
+from kopl.functions import Function, Word
 from kopl.program import Call, linked, post_order
 from kopl.text import (
     MAX_DEPTH,
@@ -327,8 +327,8 @@ class Draft:
     def view(self) -> dict[str, Any]:
         """The program for people's eyes as JSON: its text, calls with types, holes, problems.
 
-        Calls stand in post-order, those that are missing too, with ``function`` None; ``output``
-        says what a call gives, or has to give.
+        Calls stand in post-order, those that are missing too, with ``function`` None; ``words``
+        say one in few words, ``output`` says what it gives, or has to give.
         """
         calls = []
         paths = self.paths()
@@ -346,6 +346,9 @@ class Draft:
                     "function": function.name if function else None,
                     "arguments": [*call.arguments],
                     "inputs": [*inputs],
+                    "words": [*map(Word._asdict, function.phrase(call.arguments))]
+                    if function
+                    else [],
                     "doc": function.doc if function else None,
                     "output": output.value if output else None,
                 }

@@ -220,7 +220,7 @@ def _article(number: int, one: Reported, numbered: bool) -> Iterator[str]:
     if one.question:
         yield f"<pre><code>{shown(str(one.result.program), cut=False)}</code></pre>\n"
     if one.result.program.size <= LARGEST_CHART:
-        picture = chart(one.result.program, trace, marked=empty, tip=f"tip-{number}")
+        picture = chart(one.result.program, trace, marked=empty)
         names = shown(str(one.result.program))
         yield f'<figure class="chart" role="img" aria-label="{names}" tabindex="0">\n'
         yield f"{picture}</figure>\n"
@@ -317,7 +317,8 @@ def tokens() -> str:
     return found[0]
 
 
-# The chart's own colours stand in its attributes, for light paper; here they follow the scheme.
+# The chart's own colours stand in its attributes, for light paper; here they follow the scheme, by
+# the names of `kopl_base.svg.LOOKS`.
 _STYLE = """
 *, *::before, *::after { box-sizing: border-box; }
 body { margin: 0 auto; padding: var(--s5) var(--s4); max-width: 60rem; background: var(--page);
@@ -340,13 +341,16 @@ pre { background: var(--sunk); border-radius: var(--round); padding: var(--s3); 
 .chart { margin: var(--s4) 0; overflow-x: auto; }
 .chart svg { display: block; margin: 0 auto; }
 .chart text { fill: var(--text); }
-.chart text[font-style] { fill: var(--good); }
-.chart svg > rect { fill: var(--surface); }
-.chart g > rect { fill: var(--sunk); stroke: var(--line-strong); }
-.chart g > rect[fill="#e3eefb"] { fill: var(--accent-soft); }
-.chart g > rect[stroke="#c22"] { fill: var(--bad-soft); stroke: var(--bad); }
-.chart path { stroke: var(--line-strong); }
-.chart marker path { fill: var(--line-strong); stroke: none; }
+.chart rect { fill: var(--surface); stroke: var(--line-strong); }
+.chart .paper { fill: none; stroke: none; }
+.chart .given { fill: var(--accent-soft); stroke: var(--accent); }
+.chart .answer { stroke: var(--text); }
+.chart .value { stroke: var(--line); }
+.chart .wrong, .chart .nothing { fill: var(--bad-soft); stroke: var(--bad); }
+.chart path { fill: none; stroke: var(--line-strong); }
+.chart path.wrong { stroke: var(--bad); }
+.chart .tip { fill: var(--line-strong); stroke: none; }
+.chart .tip.wrong { fill: var(--bad); stroke: none; }
 details { margin: var(--s3) 0; }
 summary { cursor: pointer; font-weight: 600; padding: var(--s1) 0; }
 .wide { overflow-x: auto; }

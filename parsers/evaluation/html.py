@@ -133,18 +133,18 @@ def _error(shown: Shown, number: int) -> dict[str, object]:
         "verdict": one.verdict,
         "confidence": f"{shown.confidence:.1%}",
         "facts": [(name, fact) for name, fact in facts.items() if fact is not None],
-        "charts": list(_charts(shown, number)),
+        "charts": list(_charts(shown)),
     }
 
 
-def _charts(shown: Shown, number: int) -> Iterator[tuple[str, str]]:
+def _charts(shown: Shown) -> Iterator[tuple[str, str]]:
     """The headings and pictures of both programs, as far as there are any."""
     wanted, predicted = shown.judged.example.program, shown.judged.prediction.program
     if wanted is not None:
-        yield _chart("gold program", wanted, shown.gold_trace, (), f"g{number}")
+        yield _chart("gold program", wanted, shown.gold_trace, ())
     if predicted is not None:
         left = [] if wanted is None else departures(wanted, predicted)
-        yield _chart("predicted program", predicted, shown.predicted_trace, left, f"p{number}")
+        yield _chart("predicted program", predicted, shown.predicted_trace, left)
 
 
 def departures(gold: Call, predicted: Call) -> list[int]:
@@ -161,12 +161,12 @@ def departures(gold: Call, predicted: Call) -> list[int]:
 
 
 def _chart(
-    title: str, program: Call, trace: list[TraceStep] | None, marked: Sequence[int], tip: str
+    title: str, program: Call, trace: list[TraceStep] | None, marked: Sequence[int]
 ) -> tuple[str, str]:
     if program.size > _LARGEST_CHART:
         return f"{title}: {program.size} calls, too many for a chart", ""
     values = "" if trace is not None else " (it does not run, so there are no values)"
-    return f"{title}{values}", chart(program, trace, marked=marked, tip=tip)
+    return f"{title}{values}", chart(program, trace, marked=marked)
 
 
 def text(given: str) -> str:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 
 from kb import KnowledgeBase
-from kopl.diagram import MOST_LINES, chart, data_uri
+from kopl.diagram import chart, data_uri
 from kopl.executor import Executor, TraceStep
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
@@ -42,13 +42,15 @@ def boxes(svg: str) -> list[tuple[float, float, float, float]]:
 
 
 def check(program: Call, trace: list[TraceStep] | None = None) -> None:
-    """A box for each call, an arrow for each input, and no box on another or outside."""
+    """A box for each call and what it gave, an arrow for each input, all apart and inside."""
     svg = chart(program, trace)
     root = ElementTree.fromstring(svg)
     places = boxes(svg)
-    assert len(places) == program.size
-    arrows = root.findall(f"{SVG}path")
-    assert len(arrows) == program.size - 1
+    assert len(places) == program.size * (2 if trace else 1)
+    paths = [path.attrib for path in root.findall(f"{SVG}path")]
+    tips = [path["d"] for path in paths if "tip" in path["class"].split()]
+    arrows = [path["d"] for path in paths if " C" in path["d"]]
+    assert len(tips) == len(arrows) == program.size - 1
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     for left, top, right, low in places:
         assert 0 <= left < right <= width
@@ -56,18 +58,20 @@ def check(program: Call, trace: list[TraceStep] | None = None) -> None:
     for one, other in combinations(places, 2):
         apart = one[2] <= other[0] or other[2] <= one[0] or one[3] <= other[1] or other[3] <= one[1]
         assert apart
-    for path in arrows:  # from the lower end of one box down to the upper end of another
-        start, end = (tuple(map(float, p.split(","))) for p in path.attrib["d"][1:].split(" L"))
+    for path, tip in zip(arrows, tips, strict=True):
+        # From the lower end of one box down to the upper end of another.
+        start, end = (tuple(map(float, d[1:].split(" ")[0].split(","))) for d in (path, tip))
         assert start[1] < end[1]
         assert any(box[0] < start[0] < box[2] and box[3] == start[1] for box in places)
         assert any(box[0] < end[0] < box[2] and box[1] == end[1] for box in places)
 
 
 def shown(svg: str) -> str:
-    return "\n".join(text.text or "" for text in ElementTree.fromstring(svg).iter(f"{SVG}text"))
+    texts = ElementTree.fromstring(svg).iter(f"{SVG}text")
+    return "\n".join("".join(text.itertext()) for text in texts)
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(programs())
 def test_any_program(program: Call) -> None:
     check(program)
@@ -117,22 +121,32 @@ def test_what_every_call_gave(tiny: KnowledgeBase) -> None:
     assert trace is not None
     check(program, trace)
     lines = shown(chart(program, trace)).split("\n")
-    assert lines[-2:] == ["Count", f"1: {trace[-1].shown[0]}"]
-    assert "italic" in chart(program, trace) and "italic" not in chart(program)
+    # A number is no list of one thing, and is not counted.
+    assert lines[-3:] == ["Count", "how many", trace[-1].shown[0]]
+    assert f"{trace[0].count}\N{EN SPACE}{', '.join(trace[0].shown[:3])}" in "\n".join(lines)
+    assert "value" not in chart(program)
+
+
+def test_what_is_empty_is_red(tiny: KnowledgeBase) -> None:
+    program = read("Count(FilterConcept(Find(nobody), city))")
+    trace = Executor(tiny).run(program, trace=True).trace
+    svg = ElementTree.fromstring(chart(program, trace))
+    nothing = [box for box in svg.iter(f"{SVG}rect") if box.attrib["class"] == "nothing"]
+    wrong = [path for path in svg.iter(f"{SVG}path") if path.attrib["class"] == "wrong"]
+    assert len(nothing) == len(wrong) == 2  # of two calls; the third counts them
 
 
 def test_long_values_are_cut() -> None:
     step = TraceStep(0, "FindAll", (), (), 2, ["x" * 500, "\0<&>"])
     program = Call(FUNCTIONS["FindAll"])
     check(program, [step])
-    lines = shown(chart(program, [step])).split("\n")
-    assert len(lines) == 1 + MOST_LINES and lines[-1] == "…"
+    last = shown(chart(program, [step])).split("\n")[-1]
+    assert last.startswith("2\N{EN SPACE}xxx") and last.endswith("\N{HORIZONTAL ELLIPSIS}")
+    assert len(last) <= WIDEST + 2
 
 
-def test_marked_calls_and_the_name_of_the_arrow_head() -> None:
+def test_marked_calls() -> None:
     program = read("Count(Relate(Find(Norway), capital, forward))")
-    groups = list(ElementTree.fromstring(chart(program, marked=[1], tip="a7")).iter(f"{SVG}g"))
+    groups = list(ElementTree.fromstring(chart(program, marked=[1])).iter(f"{SVG}g"))
     frames = [group.find(f"{SVG}rect") for group in groups]
-    assert [f is not None and f.attrib["stroke"] for f in frames] == ["#555", "#c22", "#555"]
-    svg = chart(program, tip="a7")
-    assert svg.count("a7") == 3 and "tip" not in svg.replace("a7", "")
+    assert [f is not None and f.attrib["class"] for f in frames] == ["given", "wrong", "answer"]

@@ -49,6 +49,20 @@ def test_declaration_is_complete(function: object) -> None:
     check(read(function.example))
     assert function.signature in explain(function)
     assert f"## {function.name}\n" in page()
+    # Its few words say every argument once.
+    said = [word.name for word in function.phrase([None] * len(function.arguments)) if word.name]
+    assert sorted(said) == sorted(name for name, _ in function.arguments)
+
+
+def test_calls_in_few_words() -> None:
+    def words(text: str) -> list[str | None]:
+        call = read(text)
+        return [word.text for word in call.function.phrase(call.arguments)]
+
+    assert words("FilterNum(FindAll(), area, 5, >)") == ["area", ">", "5"]
+    assert words("Relate(FindAll(), capital, backward)") == ["\N{LEFTWARDS ARROW}", "capital"]
+    assert words("FilterConcept(FindAll(), river)") == ["only", "river"]
+    assert FUNCTIONS["Relate"].phrase(["capital", None])[0] == (None, "direction")
 
 
 def test_every_kind_of_argument_is_used_and_choices_type() -> None:

@@ -170,6 +170,7 @@ def test_the_colours_are_those_of_the_page_and_of_the_chart(executor: Executor) 
         assert f"{name}:" in tokens()
     result = executor.run('Count(Relate(Find("Nrway"), "capital", "forward"))', trace=True)
     picture = chart(result.program, result.trace, marked=[0])
-    used = set(re.findall(r'(?:fill|stroke)="(#\w+)"', picture))
-    # Paper, frames and arrows, leaves, other calls, marks, values.
-    assert used == {"#fff", "#555", "#e3eefb", "#fff6d6", "#c22", "#163"}
+    styled = set(re.findall(r"\.([a-z]+)", re.sub(r"\bvar\(.*?\)", "", _STYLE)))
+    used = set(" ".join(re.findall(r'class="([a-z ]+)"', picture)).split())
+    # Other calls and ways look as boxes and lines do.
+    assert used - styled == {"plain", "way"}

@@ -7,75 +7,26 @@ a box of its own between its head and its tail.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from xml.sax.saxutils import escape
 
-from kopl_base.svg import (
-    BELOW,
-    BETWEEN,
-    FONT,
-    LINE,
-    MARGIN,
-    PADDING,
-    arrow,
-    broken,
-    centred,
-    picture,
-    printable,
-    wide,
-)
+from kopl_base import svg
+from kopl_base.svg import BELOW, BETWEEN, MARGIN, arrow, picture
 
-# Fill, and frame, of what a box is.
+# How what a box is looks.
 LOOKS = {
-    "answer": ("#dff0d8", 'stroke="#163" stroke-width="3"'),
-    "entity": ("#e3eefb", 'stroke="#555"'),
-    "known": ("#fff", 'stroke="#555"'),
-    "predicted": ("#fff6d6", 'stroke="#555" stroke-dasharray="4 3"'),
-    "not": ("#fff", 'stroke="#c22" stroke-dasharray="4 3"'),
+    "answer": "answer",
+    "entity": "given",
+    "known": "plain",
+    "predicted": "predicted",
+    "not": "not",
 }
 
 
-@dataclass
-class Box:
-    """A box of the picture; ``look`` is one of `LOOKS`, ``row`` counts from the top."""
+class Box(svg.Box):
+    """A box of the picture; ``kind`` is one of `LOOKS`, ``row`` counts from the top."""
 
-    text: str
-    look: str
-    row: int = 0
-    left: float = 0
-    top: float = 0
-
-    @property
-    def lines(self) -> list[str]:
-        """The text, broken."""
-        return broken(printable(self.text))
-
-    @property
-    def width(self) -> int:
-        """As wide as the widest line."""
-        return 2 * PADDING + round(max(map(wide, self.lines)))
-
-    @property
-    def height(self) -> int:
-        """As high as the lines."""
-        return 2 * PADDING + LINE * len(self.lines)
-
-    @property
-    def middle(self) -> float:
-        """Where arrows begin and end."""
-        return self.left + self.width / 2
-
-    def drawn(self) -> str:
-        """The box as SVG."""
-        fill, frame = LOOKS[self.look]
-        parts = [
-            f"<g><title>{escape(printable(self.look))}</title>",
-            f'<rect x="{self.left:g}" y="{self.top:g}" width="{self.width}"'
-            f' height="{self.height}" rx="5" fill="{fill}" {frame}/>',
-        ]
-        for number, line in enumerate(self.lines):
-            parts.append(centred(self.middle, self.top + PADDING + FONT + LINE * number, line))
-        return "".join([*parts, "</g>\n"])
+    def __init__(self, text: str, kind: str) -> None:
+        super().__init__(text, LOOKS[kind], title=kind)
+        self.row = 0
 
 
 def support_picture(
@@ -135,7 +86,5 @@ def _place(boxes: Sequence[Box]) -> tuple[int, int]:
 def _arrow(one: Box, other: Box) -> str:
     """From one box to another, wherever they stand."""
     if one.row < other.row:
-        ends = (one.middle, one.top + one.height), (other.middle, other.top)
-    else:
-        ends = (one.middle, one.top), (other.middle, other.top + other.height)
-    return arrow(*ends)
+        return arrow((one.middle, one.low), (other.middle, other.top))
+    return arrow((one.middle, one.top), (other.middle, other.low))
