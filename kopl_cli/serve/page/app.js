@@ -9,11 +9,12 @@ import { screen as ask } from "./ask.js";
 import { screen as program } from "./program.js";
 import { screen as base } from "./base.js";
 import { screen as sparql } from "./sparql.js";
+// What these two add below a program stands above what the others add.
+import { screen as share } from "./share.js";
+import "./queries.js";
 import { screen as queue } from "./queue.js";
 import { screen as learn } from "./learn.js";
 import { screen as own } from "./own.js";
-import { screen as share } from "./share.js";
-import "./queries.js";
 
 const SCREENS = [ask, program, base, sparql, queue, learn, own, share];
 

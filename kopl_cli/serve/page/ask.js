@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { chart, same } from "./chart.js";
 import { mends } from "./edit.js";
 import { answerText, confidence, factItem, isSure } from "./pieces.js";
-import { button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
+import { append, button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
 import { asked, forgetAsked, go, link, now, offered, remember, viewed } from "./state.js";
 
 export const screen = {
@@ -20,6 +20,7 @@ export const screen = {
 
 const READINGS = 4; // programs that the parser thinks of
 const EXAMPLES = 6;
+const KINDS = 5; // of things, told on the first screen
 const LONGEST = 2000; // characters of a question
 
 class Ask {
@@ -151,7 +152,7 @@ class Ask {
       { class: "card stack answer-card" },
       reading.read_as ? h("p", { class: "muted" }, "Read as: ", said(reading.read_as, { most: 300 })) : null,
       reading.refused ? this.refusal(reading, program) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
-      h("div", { class: "row" }, confidence(reading), program ? h("a", { class: "button push", href: link({ tab: "program", program }) }, "Look inside and mend") : null),
+      h("div", { class: "row" }, reading.refused ? null : confidence(reading), program ? h("a", { class: `button ${reading.refused ? "" : "push"}`, href: link({ tab: "program", program }) }, "Look inside and mend") : null),
       !reading.refused && !isSure(reading) ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
       reading.unsaid?.length && !reading.refused ? this.unsaid(reading) : null,
       reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
@@ -168,9 +169,9 @@ class Ask {
       { class: "stack tight" },
       h("p", { class: "answer is-none" }, "I do not know"),
       h("p", {}, saidWhole(sentence(refused.message))),
-      refused.said?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "These words say what it does not know:"), h("span", { class: "chips" }, refused.said.map((word) => h("span", { class: "chip" }, said(word))))) : null,
-      refused.near?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "What it knows that is near:"), h("span", { class: "chips" }, refused.near.map((word) => h("span", { class: "chip" }, said(word))))) : null,
-      program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))), reading.unsaid?.length ? this.unsaid(reading) : null)) : null,
+      refused.said?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "What it does not know:"), h("span", { class: "chips" }, refused.said.map((word) => h("span", { class: "chip" }, said(word))))) : null,
+      refused.near?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "Names that are near:"), h("span", { class: "chips" }, refused.near.map((word) => h("span", { class: "chip" }, said(word))))) : null,
+      program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, confidence(reading), nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))), reading.unsaid?.length ? this.unsaid(reading) : null)) : null,
     );
   }
 
@@ -213,7 +214,7 @@ class Ask {
         );
         const steps = [];
         for (const step of ran.steps) steps[step.number] = step;
-        picture.draw({ view: ran.view, steps, functions: this.app.info.functions });
+        picture.draw({ view: ran.view, steps });
         const evidence = ran.evidence;
         if (evidence?.facts.length) {
           put(
@@ -262,15 +263,12 @@ class Ask {
 
   drawHead() {
     const base = this.app.base;
-    const lead = h("p", { class: "lead" }, `${counted(base.entities, "thing")} and ${counted(base.facts, "fact")}. `);
-    put(this.head, h("h1", {}, "Ask ", said(base.name, { most: 60 })), lead);
+    const lead = h("p", { class: "lead" }, `${counted(base.entities, "thing")} and ${counted(base.facts, "fact")}.`);
+    put(this.head, h("h1", {}, "Ask about ", said(base.name, { most: 60 })), lead);
     api.schema({ kb: this.app.kb }).then(
       ({ concepts }) => {
-        // Kinds that have no kinds below them say most.
-        const above = new Set(concepts.flatMap((one) => one.parents || []));
-        const lowest = concepts.filter((one) => !above.has(one.name) && one.count > 0);
-        const largest = lowest.sort((one, other) => other.count - one.count).slice(0, 5);
-        if (largest.length) lead.append("Among them: ", ...largest.flatMap((one, index) => [index ? ", " : "", said(`${one.name} (${one.count.toLocaleString("en")})`, { most: 60 })]), ".");
+        const kinds = widest(concepts);
+        if (kinds.length) append(lead, " Among them: ", kinds.map((one, index) => [index ? ", " : "", h("a", { href: link({ tab: "base", concept: one.name, id: null }) }, said(one.name, { most: 60 })), ` (${count(one.count)})`]), ".");
       },
       () => null, // the figures alone do
     );
@@ -296,8 +294,8 @@ class Ask {
       note(
         "info",
         "No parser has been trained yet",
-        h("p", {}, "Questions need one. Everything else works now: write a program with suggestions, run it, and look at every step; the examples below are good beginnings."),
-        can.why ? h("p", { class: "small" }, saidWhole(sentence(can.why))) : null,
+        h("p", {}, "A parser turns questions into programs. Everything else works now: write a program with suggestions, run it, and look at every step. The examples below are good beginnings."),
+        can.why && this.app.info.run ? h("p", { class: "small" }, saidWhole(sentence(can.why))) : null,
         h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write a program"), train.yes ? button("Train the default parser", start) : null),
         !train.yes && train.why ? h("p", { class: "small" }, "To train one here: ", saidWhole(train.why)) : null,
         failed,
@@ -339,9 +337,7 @@ class Ask {
         "a",
         { class: "example", href },
         h("span", { class: "example-text" }, said(one.question || one.about, { most: 200 })),
-        asks ? null : h("code", { class: "muted" }, cut(visible(one.program), 120)),
-        answers && !asks ? h("span", { class: "muted small" }, said(answers, { most: 80 })) : null,
-        asks && one.about ? h("span", { class: "muted small" }, "about ", said(one.about, { most: 60 })) : null,
+        answers && !asks ? h("span", { class: "muted small" }, "\u2192 ", said(answers, { most: 80 })) : null,
       ),
     );
   }
@@ -361,6 +357,22 @@ class Ask {
       ),
     );
   }
+}
+
+/** The kinds of things that say in few words what there is: those at the top, and instead of one that
+ * has nearly everything those right below it. */
+function widest(concepts) {
+  const there = concepts.filter((one) => one.count > 0);
+  const names = new Set(there.map((one) => one.name));
+  const below = (name) => there.filter((one) => (one.parents || []).includes(name));
+  let found = there.filter((one) => !(one.parents || []).some((name) => names.has(name)));
+  for (let turn = 0; turn < KINDS && found.length && found.length < KINDS; turn += 1) {
+    const [largest, ...others] = found.sort((one, other) => other.count - one.count);
+    const inside = below(largest.name);
+    if (!inside.length) break;
+    found = [...inside, ...others.filter((one) => !inside.includes(one))];
+  }
+  return found.sort((one, other) => other.count - one.count).slice(0, KINDS);
 }
 
 /** A sign that examples are still being drawn. */

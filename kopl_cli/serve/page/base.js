@@ -37,13 +37,13 @@ class View {
       h(
         "div",
         { class: "columns" },
-        this.detail,
         h(
           "section",
           { class: "stack side", "aria-label": "Search" },
           h("form", { class: "stack tight", role: "search", on: { submit: (event) => (event.preventDefault(), this.typed.now()) } }, labelled("Search names", this.box), labelled("Kind", this.kind, { hidden: true })),
           this.results,
         ),
+        this.detail,
       ),
     );
   }

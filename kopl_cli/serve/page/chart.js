@@ -21,29 +21,9 @@ const apart = (text) => `\u2068${visible(text)}\u2069`;
 /** What arguments are called for people. */
 export const LABELS = { op: "comparison", qkey: "qualifier", qvalue: "qualifier's value", key: "attribute" };
 
-/** The words of a call without its function: `[{text, index}]`, index null for a sign between.
- * "population > 1000", "capital →", "largest area": known by the kinds of the arguments. */
-export function phrase(call, functions) {
-  const declared = functions.find((one) => one.name === call.function);
-  if (!declared) return [];
-  const words = declared.arguments.map((argument, index) => ({ ...argument, index, text: call.arguments[index] ?? null }));
-  const kinds = (word) => new Set(word?.choices || []);
-  const operator = words.find((word) => kinds(word).has("="));
-  const extreme = words.find((word) => kinds(word).has("largest") || kinds(word).has("greater"));
-  const direction = words.find((word) => kinds(word).has("forward"));
-  const said = [];
-  if (extreme) said.push(extreme);
-  for (const word of words) {
-    if (word === operator || word === extreme) continue;
-    const last = said[said.length - 1];
-    if (/value$/.test(word.name) && words.length > 1) said.push(operator || { text: "=", index: null });
-    else if (last && last !== extreme && last !== operator && word !== direction) said.push({ text: "\u00b7", index: null });
-    if (word === direction && word.text) {
-      said.push({ ...word, text: word.text === "forward" ? "\u2192 forward" : "\u2190 backward" });
-    } else said.push(word);
-  }
-  if (operator && !said.includes(operator)) said.unshift(operator);
-  return said.map(({ text, index, name }) => ({ text, index, name: LABELS[name] || name }));
+/** What a word of a call is called for people, where it is an argument. */
+export function named(word) {
+  return LABELS[word.name] || word.name;
 }
 
 // What is one by its nature is not counted.
@@ -87,7 +67,7 @@ function lines(words, widest) {
   let used = 0;
   for (const word of words) {
     const hole = word.text === null;
-    const text = hole ? `? ${word.name}` : fitting(word.text, widest);
+    const text = hole ? `? ${named(word)}` : fitting(word.text, widest);
     const wide = width(text) + (hole ? 14 : 0);
     if (line.length && used + wide + 6 > widest) {
       found.push({ words: line, width: used });
@@ -95,15 +75,15 @@ function lines(words, widest) {
       used = 0;
     }
     used += wide + (line.length ? 6 : 0);
-    line.push({ text, hole, index: word.index, width: wide });
+    line.push({ text, hole, isSaid: word.name !== null, width: wide });
   }
   if (line.length) found.push({ words: line, width: used });
   return found;
 }
 
-function box(call, step, functions, widest) {
+function box(call, step, widest) {
   const name = call.function || "choose a step";
-  const rows = call.function ? lines(phrase(call, functions), widest) : [];
+  const rows = lines(call.words, widest);
   const given = gave(call, step);
   let label = null;
   if (given) {
@@ -163,7 +143,7 @@ function place(boxes) {
 }
 
 /** A chart. `select(path)` is called when a call is chosen. Gives `{element, draw(shown), focus(path)}`,
- * `shown`: `{view, steps, selected, pending, renewed, functions, fits}` with `steps`, `pending` and
+ * `shown`: `{view, steps, selected, pending, renewed}` with `steps`, `pending` and
  * `renewed` by number. Without `select` it is a picture. `fitted(width, isTooWide)` hears how wide
  * the chart has to be at least, and whether that is too wide for this window. */
 export function chart({ select = null, label = "Flow chart of the program", fitted = null } = {}) {
@@ -174,9 +154,9 @@ export function chart({ select = null, label = "Flow chart of the program", fitt
 
   function draw(shown) {
     last = shown;
-    const { view, steps, functions } = shown;
+    const { view, steps } = shown;
     const lay = (widest) => {
-      const laid = view.calls.map((call) => box({ ...call, wrong: view.problems?.some((problem) => same(problem.path, call.path)) }, steps[call.number], functions, widest));
+      const laid = view.calls.map((call) => box({ ...call, wrong: view.problems?.some((problem) => same(problem.path, call.path)) }, steps[call.number], widest));
       return { boxes: laid, size: place(laid) };
     };
     let { boxes, size } = lay(WIDEST);
@@ -295,7 +275,7 @@ export function chart({ select = null, label = "Flow chart of the program", fitt
     return row.words.map((word) => {
       const start = x;
       x += word.width + 6;
-      if (!word.hole) return s("text", { class: word.index === null ? "node-sign-between" : "node-word", x: start, y: baseline }, apart(word.text));
+      if (!word.hole) return s("text", { class: word.isSaid ? "node-word" : "node-sign-between", x: start, y: baseline }, apart(word.text));
       return [
         s("rect", { class: "node-hole", x: start, y: baseline - 13, width: word.width, height: 17, rx: 5 }),
         s("text", { class: "node-hole-text", x: start + 7, y: baseline }, word.text),

@@ -33,7 +33,7 @@ class View {
     this.body = h("div", { class: "stack" });
     this.told = h("div", { "aria-live": "polite" });
     this.filter = "all";
-    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Learn"), h("p", { class: "lead" }, "A lesson goes on training the parser with what was kept, in a process of its own. No parser is overwritten: look at what changed, then keep the new one or throw it away.")), this.told, this.body);
+    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Learn"), h("p", { class: "lead" }, "The parser learns from what people saved. No parser is overwritten: look at which answers changed, then keep the new one or throw it away.")), this.told, this.body);
     addEventListener("kopl-kept", () => this.job?.state === "running" || this.show());
   }
 
@@ -76,8 +76,8 @@ class View {
             "section",
             { class: "card stack", "aria-label": "A lesson" },
             h("h2", {}, "A lesson"),
-            h("p", {}, "The parser that answers is ", said(run.name || run.folder, { most: 80, tag: "code" }), run.learned_from ? [", which learned from ", said(run.learned_from, { most: 80, tag: "code" })] : null, "."),
-            corrections ? h("p", {}, counted(corrections, "question was", "questions were"), ` judged and kept. ${corrections === 1 ? "It is" : "They are"} learnt together with others of the kind and a sample of what the parser learnt before.`) : h("p", {}, "Nothing was kept yet. ", h("a", { href: link({ tab: "queue" }) }, "Judge some answers"), " first."),
+            h("p", {}, "The parser that answers now: ", said(run.name || run.folder, { most: 80, tag: "code" }), run.learned_from ? [", which learned from ", said(run.learned_from, { most: 80, tag: "code" })] : null, "."),
+            corrections ? h("p", {}, counted(corrections, "question was", "questions were"), ` judged and kept. ${corrections === 1 ? "It is" : "They are"} learnt together with others of the kind and a sample of what the parser learnt before.`) : h("p", {}, "Nothing was saved yet. ", h("a", { href: link({ tab: "queue" }) }, "Judge some answers"), " first."),
             this.settings("lesson"),
             h("div", { class: "row" }, button("Begin the lesson", () => this.start("lesson"), { kind: "main", disabled: !able.yes || !corrections })),
           )

@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import { drawing } from "./ask.js";
-import { chart, gave, LABELS, phrase, same, STATES } from "./chart.js";
+import { chart, gave, LABELS, named, same, STATES } from "./chart.js";
 import { callForm, KEYS, mends, nextFocus } from "./edit.js";
 import { answerText, factItem } from "./pieces.js";
 import { button, count, counted, cut, h, isTyping, labelled, note, problemNote, put, rested, said, saidWhole, say, time, visible } from "./dom.js";
@@ -36,6 +36,7 @@ class Desk {
     this.readLater = rested((text) => this.read(text), TYPING);
     this.build();
     element.addEventListener("keydown", (event) => this.keyed(event));
+    addEventListener("resize", () => this.fitField(), { passive: true });
     // Keys reach the screen also where nothing on it has the focus.
     document.addEventListener("keydown", (event) => element.isConnected && !element.hidden && event.target === document.body && this.keyed(event));
   }
@@ -58,13 +59,8 @@ class Desk {
     this.wrong = h("div", { class: "stack tight", "aria-live": "polite" });
     this.undoButton = button("Undo", () => this.back(), { title: "Ctrl+Z" });
     this.redoButton = button("Redo", () => this.forth(), { title: "Ctrl+Shift+Z" });
-    this.tools = h(
-      "div",
-      { class: "row program-tools" },
-      h("div", { class: "group" }, this.undoButton, this.redoButton),
-      button("New", () => go({ program: null, question: null }), {}),
-      h("span", { class: "push row" }, (this.timing = h("span", { class: "muted small" }))),
-    );
+    this.tools = h("div", { class: "row" }, h("div", { class: "group" }, this.undoButton, this.redoButton), button("New", () => go({ program: null, question: null })));
+    this.timing = h("span", { class: "muted small push nowrap" });
     this.head = h("div", { class: "stack tight" });
     this.chart = chart({ select: (path, from) => this.select(path, from), fitted: (wide, isTooWide) => this.arrange(wide, isTooWide) });
     this.list = h("ol", { class: "calls", "aria-label": "Calls, in the order in which they are run" });
@@ -75,9 +71,9 @@ class Desk {
     this.board = h(
       "div",
       { class: "stack board" },
-      h("div", { class: "bench is-top" }, h("div", { class: "card stack tight" }, labelled("Program", this.field, { hint: "As text; a question mark stands for what is missing. The chart and the text change together." }), this.wrong, this.tools), this.result),
+      h("div", { class: "stack tight" }, labelled("Program", this.field, { hidden: true }), h("p", { class: "row hint" }, "A question mark stands for what is missing. Text, chart and steps change together.", this.timing), this.wrong),
       this.banner,
-      (this.bench = h("div", { class: "bench" }, h("section", { class: "card chart-card", "aria-label": "Flow chart" }, this.chart.element), this.list)),
+      (this.bench = h("div", { class: "bench" }, this.result, h("section", { class: "card chart-card", "aria-label": "Flow chart" }, this.chart.element), this.list)),
       this.after,
     );
     put(this.element, this.head, this.start, this.board);
@@ -277,7 +273,7 @@ class Desk {
   drawHead(state) {
     put(
       this.head,
-      h("h1", {}, "Program"),
+      h("div", { class: "row ends" }, h("h1", {}, "Program"), state.program ? this.tools : null),
       state.question ? h("p", { class: "asked-line" }, h("span", { class: "muted" }, "for the question "), h("a", { href: link({ tab: "ask" }) }, said(state.question, { most: 300 }))) : null,
     );
   }
@@ -298,7 +294,7 @@ class Desk {
     }
     this.board.hidden = false;
     this.start.hidden = true;
-    this.chart.draw({ view, steps: this.steps, selected: this.selected, pending: this.pending, renewed: this.renewed, functions: this.app.info.functions });
+    this.chart.draw({ view, steps: this.steps, selected: this.selected, pending: this.pending, renewed: this.renewed });
     this.drawList();
     this.drawResult();
   }
@@ -354,7 +350,7 @@ class Desk {
     if (!call.function) return h("span", { class: "hole" }, "a step is missing");
     return [
       h("strong", {}, call.function),
-      phrase(call, this.app.info.functions).map((word) => [" ", word.text === null ? h("span", { class: "hole" }, `? ${word.name}`) : word.index === null ? h("span", { class: "muted" }, word.text) : said(word.text, { most: 60 })]),
+      call.words.map((word) => [" ", word.text === null ? h("span", { class: "hole" }, `? ${named(word)}`) : word.name === null ? h("span", { class: "muted" }, word.text) : said(word.text, { most: 60 })]),
       call.inputs.length ? h("span", { class: "muted" }, " of ", call.inputs.map((number) => `#${number}`).join(" and ")) : null,
     ];
   }
@@ -572,9 +568,8 @@ class Desk {
   }
 
   fitField() {
-    const letters = Math.max(20, Math.floor((this.field.clientWidth - 24) / 8.6));
-    const lines = this.field.value.split("\n").map((line) => Math.max(1, Math.ceil((line.length + 4) / letters)));
-    this.field.rows = Math.min(10, Math.max(2, lines.reduce((sum, next) => sum + next, 0)));
+    const most = innerWidth < 600 ? 4 : 10;
+    for (this.field.rows = 1; this.field.rows < most && this.field.scrollHeight > this.field.clientHeight + 1; ) this.field.rows += 1;
   }
 
   // --- nothing yet ----------------------------------------------------------------------------

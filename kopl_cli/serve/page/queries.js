@@ -2,7 +2,7 @@
 // that the reasoner predicts for an incomplete graph.
 
 import * as api from "./api.js";
-import { h, percent, problemNote, put, said } from "./dom.js";
+import { counted, h, percent, problemNote, put, said } from "./dom.js";
 import { link, offer } from "./state.js";
 
 const SHOWN = 10;
@@ -26,9 +26,9 @@ function panel({ app, kb, program }) {
 function drawn({ formula, svg, answers, known }) {
   return [
     h("figure", { class: "picture" }, h("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`, alt: `Query graph: ${formula}` })),
-    h("p", { class: "small" }, h("code", {}, said(formula, { most: 600 }))),
-    h("p", { class: "small muted" }, `${known} known; what is predicted need not be so.`),
-    h("ul", { class: "stack tight" }, answers.map((one) => h("li", {}, h("div", { class: "row baseline" }, h("a", { href: link({ tab: "base", id: one.id }) }, said(one.text, { most: 80 })), h("span", { class: `badge ${one.kind === "known" ? "good" : "warn"}` }, one.kind), h("span", { class: "small muted" }, one.score >= 0 && one.score <= 1 ? percent(one.score) : one.score)), one.support ? h("p", { class: "small muted" }, said(one.support, { most: 300 })) : null))),
+    h("p", { class: "small muted" }, `Answers that the reasoner gives: ${counted(known, "is", "are")} in the knowledge base, the others are predicted and need not be so.`),
+    h("ul", { class: "predicted" }, answers.map((one) => h("li", {}, h("div", { class: "row baseline" }, h("a", { href: link({ tab: "base", id: one.id }) }, said(one.text, { most: 80 })), h("span", { class: `badge ${one.kind === "known" ? "good" : "warn"}` }, one.kind, one.kind === "known" ? null : ` ${one.score >= 0 && one.score <= 1 ? percent(one.score) : one.score}`)), one.support ? h("p", { class: "small muted" }, said(one.support, { most: 300 })) : null))),
+    h("p", { class: "small program-line" }, h("code", {}, said(formula, { most: 600 }))),
   ];
 }
 

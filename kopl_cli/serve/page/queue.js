@@ -14,6 +14,12 @@ export const VERDICTS = [
   ["n", "not in the knowledge base", "Not in the knowledge base", "the knowledge base does not have this"],
   ["w", "wrong data", "Wrong data", "the program is right, the facts are not"],
 ];
+// What may be said of a program that is saved.
+const SAVED = [
+  ["right", "is right as it was read"],
+  ["corrected", "is the corrected one"],
+  ["wrong data", "is right, but the data are wrong"],
+];
 // Refusals of what is no question, or of what may mean several things.
 const NO_QUESTION = ["language", "ambiguous"];
 const FORMS = [
@@ -98,7 +104,7 @@ export function verdicts({ question, reading, kb }) {
       h("span", { class: "small muted" }, asked),
       choices(reading).map(([, verdict, word, means]) => button(word, () => judge(verdict), { title: means, "data-verdict": verdict })),
     ),
-    h("details", { class: "fold small" }, h("summary", {}, "Who says so"), nameField()),
+    h("details", { class: "fold small" }, h("summary", {}, "Sign with your name"), nameField()),
     told,
   );
   return box;
@@ -143,19 +149,21 @@ function saveForm({ question, program, kb }) {
   const told = h("div", { "aria-live": "polite" });
   const asked = h("input", { type: "text", value: typed.question, autocomplete: "off", on: { input: () => (typed.question = asked.value) } });
   const remark = h("input", { type: "text", value: typed.note, autocomplete: "off", on: { input: () => (typed.note = remark.value) } });
-  const verdict = h("select", { on: { change: () => (typed.verdict = verdict.value) } }, VERDICTS.filter(([, one]) => ["right", "corrected", "wrong data"].includes(one)).map(([, one, word]) => h("option", { value: one }, one === "corrected" ? "Corrected" : word)));
+  const verdict = h("select", { on: { change: () => (typed.verdict = verdict.value) } }, SAVED.map(([one, word]) => h("option", { value: one }, word)));
   verdict.value = typed.verdict || (reading && predictedOf(reading).program === program ? "right" : "corrected");
-  const form = h(
-    "form",
-    { class: "card stack save", "aria-label": "Save", on: { submit: send } },
-    h("h2", {}, "Save"),
-    h("p", { class: "small muted" }, "The question with this program is kept, and the parser can learn from it."),
-    labelled("Question", asked),
-    h("div", { class: "row" }, labelled("Verdict", verdict), nameField()),
-    labelled("Note", remark),
-    h("div", { class: "row" }, h("button", { class: "button main", type: "submit" }, "Save")),
-    told,
+  const fold = h(
+    "details",
+    { class: "fold", open: typed.open ?? Boolean(question), on: { toggle: () => (typed.open = fold.open) } },
+    h("summary", {}, "Save for the parser to learn"),
+    h(
+      "div",
+      { class: "stack" },
+      labelled("Question", asked),
+      h("div", { class: "row grow" }, labelled("This program", verdict), labelled("Note (may stay empty)", remark), nameField()),
+      h("div", { class: "row" }, h("button", { class: "button main", type: "submit" }, "Save"), told),
+    ),
   );
+  const form = h("form", { class: "card save", "aria-label": "Save", on: { submit: send } }, fold);
   return form;
 
   async function send(event) {
@@ -193,7 +201,7 @@ class View {
     this.card = h("section", { class: "stack", "aria-label": "The question to judge", "aria-live": "polite" });
     this.kept = h("section", { class: "stack", "aria-label": "Saved corrections" });
     this.told = h("div", { "aria-live": "polite" });
-    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Review"), h("p", { class: "lead" }, "Questions whose answers are least certain come first. One key judges one, and what is kept teaches the parser.")), this.card, this.more(), this.kept);
+    put(element, h("div", { class: "stack tight" }, h("h1", {}, "Review"), h("p", { class: "lead" }, "Judge the parser\u2019s answers, the least certain first, with one key each. The parser learns from what you say.")), this.card, this.more(), this.kept);
     document.addEventListener("keydown", (event) => this.keyed(event));
     addEventListener("kopl-kept", () => this.list());
     this.list();
@@ -271,7 +279,7 @@ class View {
           button([h("kbd", {}, "j"), " Skip"], () => this.move(1), { kind: "bare", "aria-keyshortcuts": "j" }),
           button([h("kbd", {}, "z"), " Take back"], () => this.takeBack(), { kind: "bare", disabled: !this.last, "aria-keyshortcuts": "z" }),
         ),
-        (this.named ||= h("details", { class: "fold small" }, h("summary", {}, "Who says so"), nameField())),
+        (this.named ||= h("details", { class: "fold small" }, h("summary", {}, "Sign with your name"), nameField())),
         this.told,
       ),
     );

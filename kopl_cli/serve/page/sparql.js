@@ -23,7 +23,7 @@ export const screen = {
 class View {
   constructor(element, app) {
     this.app = app;
-    const code = { class: "code", rows: "6", spellcheck: "false", autocomplete: "off", autocapitalize: "off" };
+    const code = { class: "code", rows: "9", spellcheck: "false", autocomplete: "off", autocapitalize: "off" };
     this.program = h("textarea", code);
     this.query = h("textarea", code);
     this.style = h("select", { on: { change: () => this.style_chosen() } }, STYLES.map(([value, text]) => h("option", { value }, text)));
