@@ -52,7 +52,7 @@ class RequestError(ValueError):
     """A request that cannot be answered as it stands."""
 
 
-@dataclass
+@dataclass(eq=False)
 class Request:
     """What is asked, and what was written so far."""
 
