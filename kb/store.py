@@ -36,10 +36,13 @@ from kb.facts import FactTable, Qualifiers, RelationTable
 from kb.hierarchy import Hierarchy
 from kb.values import Condition, Value
 from kb.valuetable import StringTable, ValueTable
-from kopl_base.errors import near_names
+from kopl_base.errors import Comparable, near_names
 
 QualifierMap = dict[str, list[Value]]
 NameKind = Literal["entity", "concept", "key", "qualifier key", "relation", "unit"]
+NODES: tuple[NameKind, NameKind] = ("entity", "concept")
+# Of so many names at most a list that is made ready for comparing is kept.
+MOST_COMPARABLE = 250_000
 
 
 # str.split also splits at these four, which do not have Unicode's property White_Space.
@@ -111,6 +114,7 @@ class KnowledgeBase:
         self.entities: Ids = np.arange(entities, dtype=np.int32)
         self.entities.setflags(write=False)
         self._fingerprint = fingerprint
+        self._comparable: dict[tuple[NameKind, ...], Comparable] = {}
 
     def __repr__(self) -> str:
         return (
@@ -184,6 +188,25 @@ class KnowledgeBase:
             "unit": lambda: self.units,
         }
         return lists[kind]()
+
+    def comparable(self, kinds: Sequence[NameKind]) -> Comparable:
+        """What things of some kinds are called, by code point, for `near_names`."""
+        wanted = tuple(sorted({*kinds}))
+        found = self._comparable.get(wanted)
+        if found is None:
+            called = {
+                text
+                for kind in wanted
+                for text in (
+                    self.called(kind)
+                    if kind == "entity" or kind == "concept"
+                    else self.names_of_kind(kind)
+                )
+            }
+            found = Comparable(sorted(called))
+            if len(called) <= MOST_COMPARABLE:
+                self._comparable[wanted] = found
+        return found
 
     def fact_counts(self, nodes: Ids) -> Ids:
         """For each node how many facts it has, literal and relational at either end.
@@ -527,14 +550,29 @@ def suggest(kb: KnowledgeBase, text: str, kinds: Sequence[NameKind], limit: int 
     Of an alias that is near, the names of what it means; of the text itself, where it is an alias,
     these only.
     """
-    names = {name for kind in kinds for name in kb.names_of_kind(kind)}
-    aliases: dict[str, list[str]] = {}
-    for alias, nodes in kb.aliased():
-        meant = [node for node in nodes if ("entity" if kb.is_entity(node) else "concept") in kinds]
-        if meant and alias not in names:
-            aliases[alias] = [name for name in kb.names(as_ids(meant)) if name]
-    found = aliases.get(normalise_name(text))
+    wanted = normalise_name(text)
+    found = [] if _is_name(kb, wanted, kinds) else _meant(kb, wanted, kinds)
     if not found:
-        near = near_names(text, sorted({*names, *aliases} - {text}), limit)
-        found = [name for hit in near for name in aliases.get(hit, [hit])]
+        known = kb.comparable(kinds)
+        if text in known.names:
+            known = Comparable(name for name in known.names if name != text)
+        for hit in near_names(text, known, limit):
+            found += [hit] if _is_name(kb, hit, kinds) else _meant(kb, hit, kinds)
     return list(dict.fromkeys(found))[:limit]
+
+
+def _is_name(kb: KnowledgeBase, text: str, kinds: Sequence[NameKind]) -> bool:
+    """Whether something of the kinds has a text for its name."""
+    if any(kind not in NODES and text in kb.names_of_kind(kind) for kind in kinds):
+        return True
+    return bool(_of_kinds(kb, kb.named(text), kinds))
+
+
+def _meant(kb: KnowledgeBase, alias: str, kinds: Sequence[NameKind]) -> list[str]:
+    """The names of what has an alias, of the kinds."""
+    meant = _of_kinds(kb, kb.known_as(alias), kinds)
+    return [name for name in kb.names(as_ids(meant)) if name] if meant else []
+
+
+def _of_kinds(kb: KnowledgeBase, nodes: Ids, kinds: Sequence[NameKind]) -> list[int]:
+    return [node for node in nodes.tolist() if NODES[not kb.is_entity(node)] in kinds]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable
+from functools import cached_property
 
 
 class KoplError(Exception):
@@ -59,7 +60,23 @@ def wrapped(text: str) -> str:
 _OF_A_PART = 0.9
 
 
-def near_names(text: str, names: Iterable[str], limit: int = 3, cutoff: float = 70) -> list[str]:
+class Comparable:
+    """Names made ready for `near_names`, once for many texts."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = list(names)
+
+    @cached_property
+    def plain(self) -> list[str]:
+        """The names in small letters, signs left out."""
+        from rapidfuzz import utils
+
+        return [utils.default_process(name) for name in self.names]
+
+
+def near_names(
+    text: str, names: Iterable[str] | Comparable, limit: int = 3, cutoff: float = 70
+) -> list[str]:
     """The names nearest to a text in spelling, best first (similarity from 0 to 100).
 
     First come those that are the text but for a few letters, then longer ones that hold it, as
@@ -67,19 +84,14 @@ def near_names(text: str, names: Iterable[str], limit: int = 3, cutoff: float = 
     """
     from rapidfuzz import distance, fuzz, process, utils
 
-    listed = list(names)
+    listed = names if isinstance(names, Comparable) else Comparable(names)
+    wanted = utils.default_process(text)
     found: set[str] = set()
     for scorer in (fuzz.ratio, fuzz.WRatio):
         hits = process.extract(
-            text,
-            listed,
-            scorer=scorer,
-            processor=utils.default_process,
-            limit=limit * 4,
-            score_cutoff=cutoff,
+            wanted, listed.plain, scorer=scorer, limit=limit * 4, score_cutoff=cutoff
         )
-        found.update(name for name, _, _ in hits)
-    wanted = utils.default_process(text)
+        found.update(listed.names[at] for _, _, at in hits)
 
     def rank(name: str) -> tuple[float, int, float, str]:
         plain = utils.default_process(name)

@@ -166,6 +166,8 @@ class Linker:
 
 # A name or an item of more words is not looked for.
 LONGEST_NAME, LONGEST_ITEM = 12, 8
+# What so many questions mention is kept.
+LAST = 64
 
 ITEM_SLOTS = (*ITEMS.values(), "unit")
 # A key's mark tells the type of its values, as that of the function depends on it.
@@ -218,6 +220,7 @@ class Mentions:
         self._marks = [self._marks_of(slot, text) for slot, text in entries]
         self._numbers = {entry: number for number, entry in enumerate(entries)}
         self._known: dict[str, tuple[frozenset[int], frozenset[int]]] = {}
+        self._last: dict[str, Mentioned] = {}
         for number, (slot, text) in enumerate(entries):
             if slot in ITEM_SLOTS and (key := _key(Question.of(text).words)):
                 self._items.setdefault(key, []).append(number)
@@ -230,7 +233,19 @@ class Mentions:
         return [_MARK[slot]] if slot in ITEM_SLOTS else []
 
     def of(self, question: Question) -> Mentioned:
-        """The marks of a question's tokens, the names and the items that it mentions."""
+        """The marks of a question's tokens, the names and the items that it mentions.
+
+        What was found in the last questions is kept, as several parts of a parser ask for it.
+        """
+        found = self._last.get(question.text)
+        if found is None:
+            found = self._of(question)
+            if len(self._last) >= LAST:
+                self._last.clear()
+            self._last[question.text] = found
+        return found
+
+    def _of(self, question: Question) -> Mentioned:
         count = len(question.words)
         marks = np.zeros((count, len(MARKS)), np.float32)
         parts = [letters(word) for word in question.words]
@@ -330,10 +345,11 @@ def stem(word: str) -> str:
     return word
 
 
-def stems_of(text: str) -> list[str]:
+@lru_cache(maxsize=50_000)
+def stems_of(text: str) -> tuple[str, ...]:
     """The stems of a text's words."""
     found = (stem(letters(word)) for word in Question.of(text).words)
-    return [one for one in found if one]
+    return tuple(one for one in found if one)
 
 
 # --- what a question may be about -----------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
@@ -202,12 +201,22 @@ def _lines(texts: Sequence[str]) -> str:
 
 def _holding(lines: str, texts: Sequence[str], name: str) -> Iterator[str]:
     """The texts, whose lower case stands on a line each, that have the words of a name."""
-    written = re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
-    line = at = 0
-    for match in written.finditer(lines):
-        line += lines.count("\n", at, match.start())
-        at = match.start()
+    wanted = name.lower()
+    line = counted = 0
+    at = lines.find(wanted)
+    while wanted and at >= 0:
+        end = at + len(wanted)
+        if _in_a_word(lines[at - 1 : at]) or _in_a_word(lines[end : end + 1]):
+            at = lines.find(wanted, at + 1)
+            continue
+        line += lines.count("\n", counted, at)
+        counted = at
         yield texts[line]
+        at = lines.find(wanted, end)
+
+
+def _in_a_word(letter: str) -> bool:
+    return letter.isalnum() or letter == "_"
 
 
 def with_others(program: Call, several: Sequence[Sequence[str]]) -> Iterator[Call]:

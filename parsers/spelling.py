@@ -18,6 +18,8 @@ import numpy.typing as npt
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
+from kopl_base.errors import Comparable
+
 # How similar each word must be to the one at its place; no other beginning is a slip of the pen.
 NEAR_WORD = 75
 # A word of so many letters may have so many slips: letters lost, added, exchanged or swapped.
@@ -169,6 +171,11 @@ class Index:
         for text in self.texts:
             found.setdefault(written(text), []).append(text)
         return found
+
+    @cached_property
+    def comparable(self) -> Comparable:
+        """The texts for `near_names`."""
+        return Comparable(self.texts)
 
     def nearest(self, text: str) -> tuple[str, float]:
         """The most similar text and its similarity, from 0 to 100; there must be a text."""

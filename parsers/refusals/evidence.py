@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -187,36 +188,53 @@ class Evidencer:
         # By stems: how much more often a word comes in talk than in questions, as a logarithm.
         self.talk: dict[str, float] = {}
         self._instances: dict[str, frozenset[str]] = {}
+        self._last: tuple[Question, Question] | None = None
+
+    def prepare(self) -> None:
+        """Make what is made once, which the first question that needs it would wait for."""
+        _ = self.name_words, self._called_with, self._by_letter
 
     @cached_property
     def name_words(self) -> Mapping[str, bool]:
         """The stems of all words of names and aliases; whether one begins with a small letter."""
-        kb, found = self.linker.kb, dict[str, bool]()
-        for node in range(kb.node_count):
-            for text in (kb.name_of(node), *kb.aliases_of(node)):
-                for word in text.replace("-", " ").split():
-                    key = stem(letters(word))
-                    found[key] = found.get(key, False) or word[:1].islower()
+        words = {word for text in self._called for word in text.replace("-", " ").split()}
+        found: dict[str, bool] = {}
+        for word in words:
+            key = stem(letters(word))
+            found[key] = found.get(key, False) or word[:1].islower()
         return found
 
     @cached_property
-    def _called(self) -> list[tuple[str, str]]:
-        """All names and aliases, with small letters and as they are."""
-        kb = self.linker.kb
-        return [
-            (called.lower(), called)
-            for node in range(kb.node_count)
-            for called in (kb.name_of(node), *kb.aliases_of(node))
-        ]
+    def _called(self) -> list[str]:
+        """All names and aliases."""
+        return self.linker.kb.comparable(("entity", "concept")).names
+
+    @cached_property
+    def _called_with(self) -> Mapping[str, Sequence[int]]:
+        """By the stem of a word the numbers of those names and aliases that have it."""
+        stems_of_words: dict[str, str] = {}
+        found: dict[str, array[int]] = {}
+        for number, text in enumerate(self._called):
+            for word in {*text.replace("-", " ").split()}:
+                key = stems_of_words.get(word)
+                if key is None:
+                    key = stems_of_words[word] = stem(letters(word))
+                if key not in found:
+                    found[key] = array("l")
+                found[key].append(number)
+        return found
 
     def is_part_of_a_name(self, text: str) -> bool:
         """Whether some name or alias has all words of a text."""
         wanted = {stem(letters(word)) for word in text.replace("-", " ").split()}
-        first, *others = [word[:3] for word in wanted] or [""]
+        if not wanted:
+            return bool(self._called)
+        having = sorted((self._called_with.get(word, ()) for word in wanted), key=len)
+        both = set(having[0]).intersection(*having[1:])
+        begins = [word[:3] for word in wanted]
         return any(
-            wanted <= {stem(letters(word)) for word in called.replace("-", " ").split()}
-            for lowered, called in self._called
-            if first in lowered and all(word in lowered for word in others)
+            all(begin in lowered for begin in begins)
+            for lowered in (self._called[number].lower() for number in both)
         )
 
     def of(self, text: str, tried: Sequence[Tried], best: Tried) -> Evidence:
@@ -224,9 +242,7 @@ class Evidencer:
 
         They come in the order of their probabilities.
         """
-        written, question = Question.of(text), self.read(text)
-        if len(written.words) != len(question.words):
-            question = written
+        written, question = self._asked(text)
         first = tried[0] if tried else best
         programs = best.prediction.program, first.prediction.program
         found = Evidence(question, written, *programs, best.said or ())
@@ -242,6 +258,16 @@ class Evidencer:
         values["empty and supported"] = values["empty"] * values["least support"]
         values["unknown and probable"] = min(1, values["unknown words"]) * values["probability"]
         return found
+
+    def _asked(self, text: str) -> tuple[Question, Question]:
+        """A question as it was asked and as it is read; of the last one, which has more answers."""
+        last = self._last
+        if last is None or last[0].text != text:
+            written, question = Question.of(text), self.read(text)
+            if len(written.words) != len(question.words):
+                question = written
+            last = self._last = written, question
+        return last
 
     # --- the search --------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ from typing import Protocol
 from kopl.program import Call, post_order
 from kopl.traits import names_in
 from parsers.linking import Linker
-from parsers.refusals.wording import ASKED, Wording, schema_items, stems
+from parsers.refusals.wording import ASKED, Wording, schema_items, stems, stems_called
 from parsers.tokens import Question
 
 
@@ -95,7 +95,7 @@ def unused_names(
     if program is None:
         return []
     items = schema_items(program)
-    said = {word for _, text in items for word in stems(Question.of(text))}
+    said = {word for _, text in items for word in stems_called(text)}
     used = {*names_in(program), *(one.name for one in found.names)}
     every = stems(question)
     unused = []
@@ -143,7 +143,7 @@ def items_beside(found: Reading, wording: Wording) -> int:
         {
             item
             for item, share in wording.telling(word)
-            if item[0] in ASKED and (share >= SURELY or stems(Question.of(item[1])) == [word])
+            if item[0] in ASKED and (share >= SURELY or stems_called(item[1]) == (word,))
         }
         for word in every
     ]

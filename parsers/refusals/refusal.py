@@ -12,8 +12,7 @@ from kopl_base.errors import near_names
 from parsers.linking import Linker, stems_of
 from parsers.refusals.evidence import FITTING, OF, SMALL, Evidence, Evidencer, Tried
 from parsers.refusals.premises import Premise
-from parsers.refusals.wording import ASKED, asked_items, stems
-from parsers.tokens import Question
+from parsers.refusals.wording import ASKED, asked_items, stems, stems_called
 
 KINDS = ("entity", "schema", "ambiguous", "unsure", "premise", "none", "language")
 # How many near things are named, and words of a question.
@@ -74,7 +73,7 @@ def _entity(evidence: Evidence, linker: Linker) -> Refusal:
     called = taken[0] if taken else unknown_name(evidence)
     if not called:
         return Refusal("entity", "nothing in the knowledge base has the name that is asked about")
-    near = near_names(called, linker.names.index.texts, NEAR)
+    near = near_names(called, linker.names.index.comparable, NEAR)
     return Refusal("entity", f"nothing in the knowledge base is called {called!r}", tuple(near))
 
 
@@ -140,7 +139,7 @@ def _schema(evidence: Evidence, tried: Sequence[Tried], linker: Linker) -> Refus
     """Says what was not understood: that the schema lacks it would claim more than is known."""
     texts = [text for kind in ASKED for text in linker.kb.names_of_kind(kind)]
     own = stems(evidence.question)
-    of_schema = {one for text in texts for one in stems(Question.of(text))}
+    of_schema = {one for text in texts for one in stems_called(text)}
     odd = _odd(evidence)
     written = evidence.written.words
     words = [written[at] for at in odd if own[at] not in of_schema][:SAID]

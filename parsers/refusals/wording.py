@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from kopl.automaton import ITEMS
@@ -63,6 +64,12 @@ def asked_items(program: Call) -> list[str]:
 def stems(question: Question) -> list[str]:
     """The stem of each token; "" for marks."""
     return [stem(letters(word)) for word in question.words]
+
+
+@lru_cache(maxsize=50_000)
+def stems_called(item: str) -> tuple[str, ...]:
+    """The same of what a schema item is called."""
+    return tuple(stems(Question.of(item)))
 
 
 @dataclass
