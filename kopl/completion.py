@@ -504,7 +504,8 @@ class _Run:
             return (function.arity > 0) == bare, _RANK[function]
 
         found.sort(key=rank)
-        return _typed(found, typed)
+        # One that is there and does not fit is not written wrongly.
+        return _typed(found, typed, near=not matching(typed, FUNCTIONS, near=False))
 
     def leads_on(self, draft: Draft, path: Path) -> bool:
         """Whether a call of a draft gives something, or something may be written in its holes."""
@@ -560,10 +561,12 @@ class _Label(str):
         return made
 
 
-def _typed(found: list[Suggestion], typed: str) -> tuple[list[Suggestion], int]:
+def _typed(
+    found: list[Suggestion], typed: str, *, near: bool = True
+) -> tuple[list[Suggestion], int]:
     """Those whose texts hold what is typed, the nearest first."""
     labels = [_Label(one.text, at) for at, one in enumerate(found)]
-    close = sorted(matching(typed, labels), key=lambda one: one[0])
+    close = sorted(matching(typed, labels, near=near), key=lambda one: one[0])
     return [found[label.at] for _, label in close], len(close)
 
 

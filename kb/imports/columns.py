@@ -176,11 +176,11 @@ def _form(
     guess = table.forms[column.name]
     header, unit = column.name, ""
     if guess.type == "quantity":
-        if match := re.fullmatch(r"(.*\w.*?)[\s_]*[(\[]\s*([^)\]]+?)\s*[)\]]", header):
+        if match := re.fullmatch(r"(.*\w.*?)[\s_]*[(\[]\s*(?:in\s+)?([^)\]]+?)\s*[)\]]", header):
             header, unit = match[1], match[2]
             unit = UNITS.get(unit.lower(), unit)
-        elif len(words := words_of(header)) > 1 and words[-1].lower() in UNITS:
-            header, unit = " ".join(words[:-1]), UNITS[words[-1].lower()]
+        elif stem := _stem(words := words_of(header)):
+            header, unit = stem, UNITS[words[-1].lower()]
     fields: dict[str, object] = {}
     if guess.type != "string":
         fields["type"] = guess.type
@@ -204,6 +204,19 @@ def _form(
         why + samples(table.parts(column)),
         bool(guess.doubt) or column.has_more,
     )
+
+
+def _stem(words: list[str]) -> str:
+    """A header without the unit at its end: ``price in euro``; "" where none is left, or no unit.
+
+    In ``price per kg`` the last word is no unit of the price.
+    """
+    rest = words[:-1]
+    if not rest or words[-1].lower() not in UNITS or rest[-1].lower() == "per":
+        return ""
+    if rest[-1].lower() == "in":
+        rest.pop()
+    return " ".join(rest).rstrip(" ,;")
 
 
 def _relation(

@@ -144,7 +144,9 @@ _NUMBERS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " ")
 def words_of(header: str) -> list[str]:
     """The words of a header: ``birthPlace``, ``birth_place`` and ``Birth place`` are the same."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", header)
-    found = re.split(r"[\s_./:-]+", spaced)
+    # These marks part words, and stand at their ends; inside of other signs they mean something.
+    parts = re.split(r"[\s_]+|(?<=\w)[./:-]+(?=\w)", spaced)
+    found = [part.strip("./:-") for part in parts]
     capitals = header == header.upper()
     return [word.lower() if capitals or not word.isupper() else word for word in found if word]
 

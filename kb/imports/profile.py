@@ -12,6 +12,8 @@ from kb.imports.forms import MISSING, words_of
 from kopl_base.errors import ReadError
 from kopl_base.stream import TextReader
 
+# Characters of a column's name: more are no name, and no key of a mapping in YAML.
+LONGEST_NAME = 500
 _KEPT = 1_000_000  # distinct values of a column; what comes behind them is not looked at
 
 
@@ -84,6 +86,14 @@ def read_profile(path: Path | str) -> Profile:
     with Sheet(path, form, "reading") as sheet:
         header = sheet.header
         columns = [Column(name, number) for number, name in enumerate(header)]
+        for column in columns:
+            if len(column.name) > LONGEST_NAME:
+                raise ReadError(
+                    f"the name of column {column.number + 1} has {len(column.name):,} characters;"
+                    f" {LONGEST_NAME} are read at most: is the first line no header?",
+                    place="line 1",
+                    source=str(path),
+                )
         for name, count in Counter(filter(None, header)).items():
             if count > 1:
                 raise ReadError(

@@ -133,7 +133,8 @@ class Uploads:
         files = given["files"]
         if files is None:
             ending = "csv" if is_table else "txt"
-            files = [{"name": f"{_plain(given['name'])}.{ending}", **_content(given, "text")}]
+            named = re.sub(r"\.(csv|tsv|tab|txt|jsonl?)$", "", given["name"], flags=re.IGNORECASE)
+            files = [{"name": f"{_plain(named)}.{ending}", **_content(given, "text")}]
         elif not is_table or given["text"] is not None or given["base64"] is not None:
             raise RequestError("files: are for several tables; give text otherwise", field="files")
         job = uuid4().hex[:12]
@@ -198,7 +199,7 @@ class Uploads:
             mapping, columns = drafted(text)
             shown = [_preview(key, table, folder) for key, table in mapping["tables"].items()]
             return {
-                "mapping": mapping, "text": text, "columns": columns, "problems": [],
+                "mapping": mapping, "text": text, "columns": columns, "problems": _unnamed(shown),
                 "preview": shown[0] if len(shown) == 1 else shown,
                 "doubts": sum(one["doubt"] for one in columns),
             }  # fmt: skip
@@ -325,8 +326,7 @@ def _fail(job: Upload, message: str, place: str | None = None) -> None:
 
 def _plain(name: str) -> str:
     """A name that may be that of a file."""
-    kept = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")
-    return kept[:60] or "table"
+    return re.sub(r"\W+", "_", name).strip("_")[:60] or "table"
 
 
 def _content(given: Mapping[str, Any], alone: str) -> dict[str, Any]:
@@ -491,6 +491,19 @@ def _preview(key: str, table: Mapping[str, Any], folder: Path) -> dict[str, Any]
         header = [name[:CELL] for name in sheet.header]
         rows = [cells for (_, cells, _), _ in zip(sheet.rows(), range(ROWS), strict=False)]
     return {"table": key, "header": header, "rows": [[c[:CELL] for c in row] for row in rows]}
+
+
+def _unnamed(previews: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """What is left out as it has no name, such as the numbers of rows that some programs write."""
+    return [
+        {
+            "level": "warning", "place": f"{one['table']}, column {number}",
+            "message": "it has no name and is left out; to keep it, name it in the first line",
+        }
+        for one in previews
+        for number, name in enumerate(one["header"], 1)
+        if not name and any(len(row) >= number and row[number - 1] for row in one["rows"])
+    ]  # fmt: skip
 
 
 # --- the routes -----------------------------------------------------------------------------------

@@ -170,3 +170,6 @@ def test_words_of_headers() -> None:
     assert words_of("birthPlace") == ["birth", "place"]
     assert words_of("BIRTH_PLACE") == ["birth", "place"]
     assert words_of("has ISBN") == ["has", "ISBN"]
+    assert words_of("count/total: a.b") == ["count", "total", "a", "b"]
+    assert words_of("name - first, no.") == ["name", "first,", "no"]
+    assert words_of("note, <b>x</b>") == ["note,", "<b>x</b>"]

@@ -270,6 +270,30 @@ def test_units_in_columns_and_cells(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("header", "key", "unit"),
+    [
+        ("price in euro", "price", "euro"),
+        ("price, EUR", "price", "euro"),
+        ("size (in cm)", "size", "centimetre"),
+        ("weight [kg]", "weight", "kilogram"),
+        ("price per kg", "price per kg", None),
+        ("in euro", "in euro", None),
+        ("note, <b>x</b>", "note, <b>x</b>", None),
+        ("a/b: c", "a b c", None),
+    ],
+)
+def test_keys_keep_the_words_of_their_headers(
+    tmp_path: Path, header: str, key: str, unit: str | None
+) -> None:
+    text = f'name,"{header}"\nA,1.5\nB,2.5\n'
+    import yaml  # type: ignore[import-untyped]
+
+    table = yaml.safe_load(drafted(tmp_path, things=text))["tables"]["things"]
+    column = table["columns"][header]
+    assert (column["attribute"], column.get("unit")) == (key, unit)
+
+
 def test_an_id_that_is_there_twice(tmp_path: Path) -> None:
     rows = "".join(f"{n},N{n}\n" for n in range(9))
     text = drafted(tmp_path, things=f"id,name\n{rows}8,M\n")
@@ -310,6 +334,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
         ("a,3.5\nb,2.5\n", "the first line must name the columns; '3.5' is no name"),
         ("Q1,P31,Q2\nQ3,P31,Q4\n", "'P31' stands in the first line and below it"),
         ('a,b\n"1,2\n', "not CSV"),
+        (f"a,{'b' * 501}\n1,2\n", "line 1: the name of column 2 has 501 characters; 500 are"),
     ],
 )
 def test_what_is_no_table(tmp_path: Path, text: str, message: str) -> None:

@@ -246,6 +246,12 @@ def test_functions_type_on_both_sides_and_can_go_on() -> None:
     assert first[0].text == "Find" and first[0].doc
 
 
+def test_a_function_that_does_not_fit_stands_for_no_other() -> None:
+    place = Slot((), "wrap")
+    assert [one.text for one in suggested('Find("Oslo")', place, "Realte")] == ["Relate"]
+    assert suggested('Find("Oslo")', place, "QFilterY") == []
+
+
 def test_places_that_are_not_there_are_refused() -> None:
     for slot in (Slot((), "argument", 3), Slot((2,), "function"), Slot((), "input", 1)):
         with pytest.raises(EditError):

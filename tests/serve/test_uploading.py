@@ -80,6 +80,21 @@ def test_a_kb_is_read_asked_kept_and_taken_away(
     assert client.delete("/api/kb/small").status_code == 400
 
 
+def test_what_a_draft_leaves_out_is_told_and_names_keep_their_letters(client: TestClient) -> None:
+    table = ",name,Größe in m\n0,A,1.5\n1,B,2.5\n"
+    asked = {"name": "Höhen.csv", "file": "table", "text": table, "draft": True}
+    draft = client.post("/api/kb", json=asked).json()
+    [(key, said)] = draft["mapping"]["tables"].items()
+    assert (key, said["concept"]) == ("Höhen", "höhen")
+    assert said["columns"]["Größe in m"]["attribute"] == "größe"
+    [problem] = draft["problems"]
+    assert problem["place"] == "Höhen, column 1" and "left out" in problem["message"]
+    long = asked | {"text": f"name,{'x' * 3000}\nA,1\n"}
+    answer = client.post("/api/kb", json=long)
+    assert answer.status_code == 422
+    assert "the name of column 2 has 3,000 characters" in answer.json()["error"]["message"]
+
+
 def test_a_table_is_drafted_edited_and_read(client: TestClient, served: Playground) -> None:
     asked = {"name": "My books!", "file": "table", "text": BOOKS}
     draft = client.post("/api/kb", json=asked | {"draft": True}).json()

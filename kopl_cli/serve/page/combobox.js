@@ -123,7 +123,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
 
   function mark(next) {
     list.children[at]?.setAttribute("aria-selected", "false");
-    at = next;
+    at = Math.min(next, options.length - 1);
     const marked = list.children[at];
     if (!marked) return field.removeAttribute("aria-activedescendant");
     marked.setAttribute("aria-selected", "true");
@@ -210,6 +210,13 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     else ask();
   });
   field.addEventListener("click", open);
+  // As by Tab: what is typed takes the place of what stands there. A click places the cursor.
+  let pointed = false;
+  field.addEventListener("pointerdown", () => (pointed = true));
+  field.addEventListener("focus", () => {
+    if (!pointed && field.value === kept) field.select();
+    pointed = false;
+  });
   field.addEventListener("blur", () => {
     // Leaving the field takes what was typed.
     if (element.isConnected && !field.dataset.redrawn) settle("left").finally(close);

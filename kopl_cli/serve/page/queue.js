@@ -34,7 +34,18 @@ const BATCH = 4;
 // How long until the server is asked again what it has answered, in milliseconds.
 const PAUSE = 1500;
 // Several who judge at once are given different questions first.
-const READER = crypto.randomUUID?.() ?? String(Math.random());
+const READER = reader();
+// A reload is the same reader. One who has two tabs open is two.
+function reader() {
+  const name = "kopl.reader";
+  try {
+    const known = sessionStorage.getItem(name) || crypto.randomUUID?.() || String(Math.random());
+    sessionStorage.setItem(name, known);
+    return known;
+  } catch {
+    return String(Math.random());
+  }
+}
 // Questions of one request stay below what a request may hold.
 const LONGEST = 48_000;
 

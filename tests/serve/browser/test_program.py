@@ -155,6 +155,27 @@ def test_calls_are_swapped_and_changed_by_keys(world: str, watch: Any) -> None:
     expect(answer(page)).to_contain_text("shares border with")
 
 
+def test_enter_takes_nothing_that_was_not_meant(world: str, watch: Any) -> None:
+    page = opened(watch, shown(world, 'FilterNum(Find("Norway"), ?, ?, ?)'))
+    calls(page).nth(1).focus()
+    page.keyboard.press("e")
+    # What stands there is marked: what is typed takes its place.
+    page.keyboard.type("popul")
+    expect(field(page, "Step")).to_have_value("popul")
+    foot = page.locator(".combo-popup:not([hidden]) .combo-foot")
+    expect(foot).to_contain_text("Nothing fits here")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(field(page, "Step")).to_have_value("FilterNum")
+    # A function that does not fit here stands for no other one.
+    page.keyboard.press("Control+a")
+    page.keyboard.type("QFilterY")
+    expect(foot).to_contain_text("Nothing fits here")
+    page.keyboard.press("Enter")
+    expect(field(page, "Step")).to_have_value("FilterNum")
+    expect(written(page)).to_have_value('FilterNum(Find("Norway"), ?, ?, ?)')
+
+
 def test_the_chart_is_walked_with_arrows_and_says_what_became_empty(world: str, watch: Any) -> None:
     page = opened(watch, shown(world, EMPTY), viewport={"width": 1280, "height": 900})
     chart = page.get_by_role("group", name="Flow chart of the program")

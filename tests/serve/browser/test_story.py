@@ -129,8 +129,15 @@ def test_two_people_write_into_one_file(
     expect(page.get_by_text("0 of 8 judged")).to_be_visible()
     expect(page.get_by_text("still being asked")).to_have_count(0)
     assert_accessible(page)
+    # Who reloads the page is the same reader, and goes on where the least certain ones are.
+    heading = page.get_by_role("region", name="The question to judge").get_by_role("heading")
+    page.reload()
+    first = heading.inner_text()
+    page.reload()
+    expect(heading).to_have_text(first)
     other = watch.page(address(server, "queue"))
     expect(other.get_by_text("0 of 8 judged")).to_be_visible()
+    expect(other.get_by_role("heading", name=first)).to_have_count(0)
     settle(other)
     told = []
     for one in (page, other):
