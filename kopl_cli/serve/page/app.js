@@ -178,7 +178,7 @@ function edges() {
 }
 
 function bases() {
-  if (info.bases.length === 1) return h("span", { class: "badge" }, said(info.bases[0].name, { most: 40 }));
+  if (info.bases.length === 1) return h("span", { class: "badge" }, h("span", { class: "wide-only" }, "knowledge base: "), said(info.bases[0].name, { most: 40 }));
   const id = "choose-kb";
   return h(
     "span",

@@ -1,9 +1,9 @@
 // Ask: a question, its answer, how sure the parser is of it, and what the answer rests on.
 
 import * as api from "./api.js";
-import { chart, same } from "./chart.js";
+import { same } from "./chart.js";
 import { mends } from "./edit.js";
-import { answerText, confidence, factItem, isSure } from "./pieces.js";
+import { answerText, confidence, explaining, explanation, isSure } from "./pieces.js";
 import { append, button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
 import { asked, forgetAsked, go, link, now, offered, remember, viewed } from "./state.js";
 
@@ -29,7 +29,7 @@ class Ask {
     this.shown = null;
     this.seed = 0;
     this.asking = api.latest((question, options) => api.ask({ question, top: READINGS, beams: READINGS, kb: app.kb }, options));
-    this.explaining = api.latest((program, options) => api.run({ program, kb: app.kb, shown: 3, evidence: true }, options));
+    this.explaining = explaining(app.kb);
     this.field = h("textarea", {
       rows: 1,
       name: "question",
@@ -157,7 +157,7 @@ class Ask {
       reading.unsaid?.length && !reading.refused ? this.unsaid(reading) : null,
       reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
       (found.why_empty ? [] : reading.answer?.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))),
-      reading.program && !reading.refused ? this.explanation(program, reading) : program && !reading.refused ? h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))) : null,
+      reading.program && !reading.refused ? explanation(program, this.explaining, { quiet: Boolean(reading.error) }) : program && !reading.refused ? h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))) : null,
     );
   }
 
@@ -197,44 +197,6 @@ class Ask {
     } catch (problem) {
       this.results.append(problemNote(problem));
     }
-  }
-
-  explanation(program, reading) {
-    const picture = chart({ label: "How the question was read" });
-    const facts = h("div", { class: "stack tight" });
-    const whole = h("div", { class: "stack explained" }, h("p", { class: "muted small" }, "\u2026"));
-    this.explaining(program).then(
-      (ran) => {
-        put(
-          whole,
-          h("h2", { class: "small" }, "How the question was read"),
-          picture.element,
-          h("p", { class: "small program-line" }, h("code", {}, cut(visible(program), 600))),
-          facts,
-        );
-        const steps = [];
-        for (const step of ran.steps) steps[step.number] = step;
-        picture.draw({ view: ran.view, steps });
-        const evidence = ran.evidence;
-        if (evidence?.facts.length) {
-          put(
-            facts,
-            h(
-              "details",
-              { class: "fold" },
-              h("summary", {}, `The facts behind the answer (${count(evidence.count)})`),
-              h("ul", { class: "facts" }, evidence.facts.slice(0, 50).map(factItem)),
-              evidence.minimal === false ? h("p", { class: "hint" }, "Some of these may not be needed.") : null,
-              evidence.count > 50 ? h("p", { class: "hint" }, `and ${counted(evidence.count - 50, "more fact", "more facts")}`) : null,
-            ),
-          );
-        }
-      },
-      (problem) => {
-        if (!api.isAbandoned(problem)) put(whole, reading.error || reading.refused ? null : problemNote(problem));
-      },
-    );
-    return whole;
   }
 
   others(readings) {

@@ -64,6 +64,8 @@ class View {
     this.about = about;
     if (id) this.thing(id);
     else this.schema(concept);
+    // In a narrow window what was chosen stands below the names that were found.
+    if ((id || concept) && this.detail.offsetTop > this.results.offsetTop + 1) this.detail.scrollIntoView({ block: "start" });
   }
 
   look() {

@@ -254,7 +254,7 @@ export function chart({ select = null, label = "Flow chart of the program", fitt
         role: "button",
         tabindex: isFocusable ? "0" : "-1",
         "data-path": call.path.join("."),
-        "aria-label": `Call ${call.number}: ${said}${result}`,
+        "aria-label": `Step #${call.number}: ${said}${result}`,
         "aria-pressed": selected ? "true" : "false",
       });
     }

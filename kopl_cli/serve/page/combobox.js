@@ -44,6 +44,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   let kept = value; // what was taken last
   let options = [];
   let at = -1;
+  let counts = false; // whether the numbers of the options say something
   let shown = null; // the text whose suggestions stand in the list
   let wanted = 0; // 1 or -1: mark the first or last suggestion as soon as there are some
   let controller = null;
@@ -78,6 +79,8 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     const marked = at < 0 ? -1 : found.suggestions.findIndex((one) => same(one, options[at]));
     options = [...found.suggestions, ...as];
     at = -1;
+    // That each of the things here has something once says nothing.
+    counts = options.some((option) => option.count > 1);
     put(list, options.map((option, number) => drawn(option, number)));
     if (named && !free) list.children[Math.max(0, options.findIndex(isSaid(prefix)))]?.classList.add("is-best");
     mark(marked >= 0 || !wanted ? marked : wanted > 0 ? 0 : options.length - 1);
@@ -97,7 +100,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
       "li",
       attributes,
       h("span", { class: "combo-text" }, h("bdi", {}, cut(visible(option.text), 120)), option.also ? h("span", { class: "muted" }, " also ", h("bdi", {}, cut(visible(option.also), 60))) : null),
-      h("span", { class: "combo-more" }, option.count === null || option.count === undefined ? null : h("span", { class: "combo-count" }, count(option.count), h("span", { class: "quiet" }, " found")), KINDS.has(option.kind) ? h("span", { class: "badge" }, option.kind) : null),
+      h("span", { class: "combo-more" }, !counts || option.count === null || option.count === undefined ? null : h("span", { class: "combo-count" }, count(option.count), h("span", { class: "quiet" }, " found")), KINDS.has(option.kind) ? h("span", { class: "badge" }, option.kind) : null),
       option.doc || example ? h("span", { class: "combo-doc" }, option.doc ? cut(visible(option.doc), 140) : null, option.doc && example ? ", " : null, example ? ["e.g. ", h("bdi", {}, cut(visible(example), 100))] : null) : null,
     );
   }

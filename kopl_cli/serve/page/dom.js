@@ -147,7 +147,7 @@ export function note(kind, head, ...children) {
 
 /** What went wrong, for people: the message, the place, what to try. */
 export function problemNote(problem, head = null) {
-  const place = problem.call === null || problem.call === undefined ? null : `call ${problem.call}`;
+  const place = problem.call === null || problem.call === undefined ? null : `step #${problem.call}`;
   return note(
     "bad",
     head || HEADS[problem.kind] || "That did not work",
@@ -158,7 +158,7 @@ export function problemNote(problem, head = null) {
 
 const HEADS = {
   parse: "The text cannot be read",
-  typing: "The calls do not fit together",
+  typing: "The steps do not fit together",
   execution: "The program cannot be run",
   limit: "That takes more than the server allows",
   request: "The server does not take this",

@@ -8,13 +8,13 @@ import { button, h, put, said, visible } from "./dom.js";
 
 /** The keys that change a program, for the help. */
 export const KEYS = [
-  ["\u2191 \u2193", "from call to call (in the chart \u2190 \u2192 too)"],
-  ["Enter", "open a call, or close it"],
-  ["e", "edit the call: to its first field"],
-  ["a", "add a step after the call"],
-  ["s", "swap the call with another one"],
-  ["Delete", "remove the call; what it took takes its place"],
-  ["Shift+Delete", "remove the call with all that it takes"],
+  ["\u2191 \u2193", "from step to step (in the chart \u2190 \u2192 too)"],
+  ["Enter", "open a step, or close it"],
+  ["e", "edit the step: to its first field"],
+  ["a", "add a step after this one"],
+  ["s", "swap the step with another one"],
+  ["Delete", "remove the step; what it took takes its place"],
+  ["Shift+Delete", "remove the step with all that it takes"],
   ["Ctrl+Z", "undo"],
   ["Ctrl+Shift+Z", "redo"],
   ["Ctrl+Enter", "run again"],
@@ -201,7 +201,7 @@ function toolbar(call, desk) {
     { class: "stack tight" },
     h(
       "div",
-      { class: "row call-tools", role: "group", "aria-label": visible(`Change call ${call.number}`) },
+      { class: "row call-tools", role: "group", "aria-label": visible(`Change step #${call.number}`) },
       add,
       button("Swap\u2026", () => desk.swap(call.path), { "data-command": "swap", "data-focus": `${at}:swap`, disabled: desk.view.calls.length < 3 }),
       button("Remove", () => desk.change({ do: "delete", path: call.path }, { path: call.path, name: "head" }), { "data-command": "remove", "data-focus": `${at}:remove` }),

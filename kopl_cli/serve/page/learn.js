@@ -217,7 +217,8 @@ class View {
 // What a training does now, and how long it may still take.
 function told(job) {
   const left = job.left === null || job.left === undefined ? null : job.left < 90 ? `about ${Math.max(1, Math.round(job.left))} s left` : `about ${Math.round(job.left / 60)} min left`;
-  return [said(job.message || job.stage || "It begins", { most: 300 }), left ? ` \u00b7 ${left}` : null];
+  const what = job.message || job.stage || "it begins";
+  return [said(what[0].toUpperCase() + what.slice(1), { most: 300 }), left ? ` \u00b7 ${left}` : null];
 }
 
 // Right answers before and after, as two bars.

@@ -1,6 +1,8 @@
 // Parts that several screens show: facts, answers, how sure an answer is.
 
-import { count, counted, h, percent, s, said, saidWhole } from "./dom.js";
+import * as api from "./api.js";
+import { chart } from "./chart.js";
+import { count, counted, cut, h, percent, problemNote, put, s, said, saidWhole, visible } from "./dom.js";
 import { link } from "./state.js";
 
 /** A fact as a line: subject, relation or key, value, and its qualifiers below. */
@@ -71,5 +73,43 @@ export function confidence(reading) {
       s("rect", { class: "confidence-part", width: Math.max(4, 96 * share).toFixed(1), height: 8, rx: 4 }),
     ),
     h("span", {}, h("strong", {}, word), h("span", { class: "muted" }, ` \u00b7 ${percent(share)}`)),
+  );
+}
+
+const FACTS = 50; // behind an answer
+
+/** Runs programs for explanations, the newest one only. */
+export function explaining(kb) {
+  return api.latest((program, options) => api.run({ program, kb, shown: 3, evidence: true }, options));
+}
+
+/** How a question was read: the chart of the program, its text, and the facts behind the answer.
+ * `run` is of `explaining`; `quiet`: why it does not run is said elsewhere. */
+export function explanation(program, run, { quiet = false, heading = "h2" } = {}) {
+  const whole = h("div", { class: "stack explained" }, h("p", { class: "muted small" }, "\u2026"));
+  run(program).then(
+    (ran) => {
+      const picture = chart({ label: "How the question was read" });
+      put(whole, h(heading, { class: "small" }, "How the question was read"), picture.element, h("p", { class: "small program-line" }, h("code", {}, cut(visible(program), 600))), factsBehind(ran.evidence));
+      const steps = [];
+      for (const step of ran.steps) steps[step.number] = step;
+      picture.draw({ view: ran.view, steps });
+    },
+    (problem) => {
+      if (!api.isAbandoned(problem)) put(whole, quiet ? null : problemNote(problem));
+    },
+  );
+  return whole;
+}
+
+function factsBehind(evidence) {
+  if (!evidence?.facts.length) return null;
+  return h(
+    "details",
+    { class: "fold" },
+    h("summary", {}, `The facts behind the answer (${count(evidence.count)})`),
+    h("ul", { class: "facts" }, evidence.facts.slice(0, FACTS).map(factItem)),
+    evidence.minimal === false ? h("p", { class: "hint" }, "Some of these may not be needed.") : null,
+    evidence.count > FACTS ? h("p", { class: "hint" }, `and ${counted(evidence.count - FACTS, "more fact", "more facts")}`) : null,
   );
 }

@@ -63,7 +63,7 @@ class Desk {
     this.timing = h("span", { class: "muted small push nowrap" });
     this.head = h("div", { class: "stack tight" });
     this.chart = chart({ select: (path, from) => this.select(path, from), fitted: (wide, isTooWide) => this.arrange(wide, isTooWide) });
-    this.list = h("ol", { class: "calls", "aria-label": "Calls, in the order in which they are run" });
+    this.list = h("ol", { class: "calls", "aria-label": "Steps, in the order in which they are run" });
     this.banner = h("div", {});
     this.result = h("section", { class: "card result", "aria-label": "What the program gives" });
     this.after = h("div", { class: "stack" });
@@ -379,7 +379,7 @@ class Desk {
       step.message ? h("p", { class: step.state === "error" ? "wrong" : "hint" }, visible(step.message)) : null,
       step.values.length
         ? [
-            h("p", { class: "row small" }, h("strong", {}, step.count > step.values.length ? `The first ${step.values.length} of ${count(step.count)}` : counted(step.count, "value")), h("span", { class: "muted" }, time(step.ms)), h("span", { class: "muted push" }, "choose one to see why it is here")),
+            h("p", { class: "row small" }, h("strong", {}, step.count > step.values.length ? `The first ${step.values.length} of ${count(step.count)}` : counted(step.count, "value")), h("span", { class: "muted" }, time(step.ms)), h("span", { class: "muted" }, "choose one to see why it is here")),
             h(
               "div",
               { class: "chips" },
@@ -422,7 +422,7 @@ class Desk {
       const failed = this.failed || this.steps.find((step) => step?.state === "error");
       put(this.result, h("h2", {}, "Answer"), failed ? note("bad", "The program cannot be run", h("p", {}, saidWhole(failed.message || ""))) : h("p", { class: "muted" }, "\u2026"));
     } else {
-      put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, "The program does not fit together yet; the calls that are marked say why."));
+      put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, "The program does not fit together yet; the steps that are marked say why."));
     }
     if (this.pending.size) return;
     put(this.after, offered("program", { app: this.app, kb: this.app.kb, question: now().question || null, program: view.complete ? view.text : null, view, answer, before: this.started }));
@@ -481,7 +481,7 @@ class Desk {
 
   swapBanner() {
     const call = this.callAt(this.swapping);
-    return note("info", `Swap #${call.number} ${call.function || ""} with which call?`, h("p", {}, "Choose the other one in the chart or in the list; one that lies in the other cannot be chosen."), button("Give up", () => this.swap(null)));
+    return note("info", `Swap #${call.number} ${call.function || ""} with which step?`, h("p", {}, "Choose the other one in the chart or in the list; one that lies in the other cannot be chosen."), button("Give up", () => this.swap(null)));
   }
 
   // --- choosing and keys ----------------------------------------------------------------------

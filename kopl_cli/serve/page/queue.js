@@ -4,6 +4,7 @@
 import * as api from "./api.js";
 import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
 import { download } from "./files.js";
+import { explaining, explanation } from "./pieces.js";
 import { go, link, offer, prefer, preference, viewed } from "./state.js";
 
 // Each with its key in the queue, the word on its button, and what it means.
@@ -206,6 +207,7 @@ class View {
     this.element = element;
     this.app = app;
     this.items = [];
+    this.explaining = explaining(app.kb);
     this.at = 0;
     this.back = false;
     this.last = null;
@@ -276,8 +278,6 @@ class View {
           h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
           item.judged ? h("span", { class: "badge good" }, said(item.judged)) : null,
         ),
-        predicted?.program ? h("pre", { class: "code" }, saidWhole(predicted.program, { most: 600, tag: "code" })) : null,
-        hidden ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("pre", { class: "code" }, saidWhole(hidden, { most: 600, tag: "code" }))) : null,
         h(
           "div",
           { class: "row judging", role: "group", "aria-label": "Verdict" },
@@ -290,10 +290,19 @@ class View {
           button([h("kbd", {}, "j"), " Skip"], () => this.move(1), { kind: "bare", "aria-keyshortcuts": "j" }),
           button([h("kbd", {}, "z"), " Take back"], () => this.takeBack(), { kind: "bare", disabled: !this.last, "aria-keyshortcuts": "z" }),
         ),
-        (this.named ||= h("details", { class: "fold small" }, h("summary", {}, "Sign with your name"), nameField())),
         this.told,
+        predicted?.program ? this.explained(item, predicted.program) : null,
+        hidden ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("pre", { class: "code" }, saidWhole(hidden, { most: 600, tag: "code" }))) : null,
+        (this.named ||= h("details", { class: "fold small" }, h("summary", {}, "Sign with your name"), nameField())),
       ),
     );
+  }
+
+  // The same element for as long as the same question is shown.
+  explained(item, program) {
+    const about = JSON.stringify([item.id, program]);
+    if (this.explanation?.about !== about) this.explanation = { about, element: explanation(program, this.explaining, { heading: "h3" }) };
+    return this.explanation.element;
   }
 
   async judge(verdict) {
@@ -448,7 +457,7 @@ class View {
       "li",
       { class: "card kept-line" },
       h("div", { class: "row baseline" }, h("span", { class: `badge ${tone}` }, said(one.verdict)), h("strong", {}, saidWhole(one.question, { most: 200 })), h("span", { class: "push row" }, one.program ? h("a", { class: "small", href: link({ tab: "program", question: one.question, program: one.program }), "aria-label": `Look at the program of: ${one.question}` }, "Look") : null, button("Delete", () => this.remove(one), { kind: "link", class: "small link", "aria-label": `Delete: ${one.question}` }))),
-      one.before || one.answers?.length ? h("p", { class: "small" }, one.before ? [h("span", { class: "muted" }, "said "), said(one.before.answers?.join("; ") || "nothing", { most: 120 })] : null, one.verdict === "corrected" && one.answers ? [h("span", { class: "muted" }, " \u2192 right is "), said(one.answers.join("; ") || "nothing", { most: 120 })] : null) : null,
+      one.before || one.answers?.length ? h("p", { class: "small" }, one.before ? [h("span", { class: "muted" }, "said "), said(one.before.answers?.join("; ") || "nothing", { most: 120 })] : null, one.verdict === "corrected" && one.answers && String(one.answers) !== String(one.before?.answers) ? [h("span", { class: "muted" }, " \u2192 right is "), said(one.answers.join("; ") || "nothing", { most: 120 })] : null) : null,
       h("p", { class: "small muted" }, said(one.author || "somebody", { most: 60 }), ", ", h("time", { datetime: one.time }, dated(one.time)), one.note ? [" \u00b7 ", said(one.note, { most: 200 })] : null),
     );
   }

@@ -61,7 +61,7 @@ class View {
     put(
       this.preview,
       h("div", { class: "row" }, button("Download", () => save(made.name, made.type, made.text), { kind: "main" }), copy, h("span", { class: "small muted" }, said(made.name), `, ${Math.max(1, Math.round(new Blob([made.text]).size / 1024))} KB`)),
-      form === "svg" ? h("figure", { class: "picture" }, h("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(made.text)}`, alt: `The program as a flow chart: ${program.slice(0, 300)}` })) : form === "html" ? note("info", "One file, no network", h("p", {}, "Question, program, the value after every call and the answer, for papers and issues.")) : h("pre", { class: "code tall", tabindex: "0", role: "region", "aria-label": "The file" }, made.text.length > 20_000 ? `${made.text.slice(0, 20_000)}\n\u2026` : made.text),
+      form === "svg" ? h("figure", { class: "picture" }, h("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(made.text)}`, alt: `The program as a flow chart: ${program.slice(0, 300)}` })) : form === "html" ? note("info", "One file, no network", h("p", {}, "Question, program, what every step gives and the answer, for papers and issues.")) : h("pre", { class: "code tall", tabindex: "0", role: "region", "aria-label": "The file" }, made.text.length > 20_000 ? `${made.text.slice(0, 20_000)}\n\u2026` : made.text),
     );
   }
 }

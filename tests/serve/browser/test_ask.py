@@ -188,7 +188,7 @@ def test_a_program_that_cannot_be_run(world: str, watch: Any) -> None:
         "field": None,
     }
     page = answering(world, watch, (None, {"text": "Find(", "error": error, "sure": False}))
-    expect(results(page)).to_contain_text("two <b>winners</b> (call 2)")
+    expect(results(page)).to_contain_text("two <b>winners</b> (step #2)")
     page.set_viewport_size({"width": 320, "height": 640})
     assert_fits(page)
     assert_accessible(page)

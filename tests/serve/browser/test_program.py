@@ -134,7 +134,7 @@ def test_calls_are_swapped_and_changed_by_keys(world: str, watch: Any) -> None:
     expect(answer(page)).to_contain_text("Norway")
     calls(page).first.focus()
     page.keyboard.press("s")
-    expect(page.get_by_text("Swap #0 Find with which call?")).to_be_visible()
+    expect(page.get_by_text("Swap #0 Find with which step?")).to_be_visible()
     expect(calls(page).first).to_be_focused()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")

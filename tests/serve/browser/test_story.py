@@ -173,16 +173,16 @@ def test_a_queue_is_judged_by_keys_alone(
     expect(page.get_by_text("still being asked")).to_have_count(0)
     page.evaluate("() => document.activeElement.blur()")
     card = page.get_by_role("region", name="The question to judge")
-    first = card.get_by_role("heading").inner_text()
+    first = card.get_by_role("heading", level=2).inner_text()
     page.keyboard.press("j")  # skipped, and back again
-    expect(card.get_by_role("heading")).not_to_have_text(first)
+    expect(card.get_by_role("heading", level=2)).not_to_have_text(first)
     page.keyboard.press("k")
-    expect(card.get_by_role("heading")).to_have_text(first)
+    expect(card.get_by_role("heading", level=2)).to_have_text(first)
     page.keyboard.press("r")
     expect(page.get_by_text("1 of 3 judged")).to_be_visible()
     page.keyboard.press("z")  # taken back
     expect(page.get_by_text("0 of 3 judged")).to_be_visible()
-    expect(card.get_by_role("heading")).to_have_text(first)
+    expect(card.get_by_role("heading", level=2)).to_have_text(first)
     for done, key in enumerate(("w", "r", "n"), 1):
         settle(page)
         page.keyboard.press(key)
