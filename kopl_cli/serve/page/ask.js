@@ -85,6 +85,7 @@ class Ask {
     else {
       this.shown = null;
       put(this.results);
+      this.drawNotice();
     }
   }
 
@@ -98,7 +99,9 @@ class Ask {
     this.shown = question;
     const can = this.app.can("ask");
     if (!can.yes) {
-      put(this.results, note("info", "Nobody can read this question yet", h("p", {}, "A trained parser turns questions into programs; none is loaded here. You can write the program yourself."), h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write the program"))));
+      put(this.results);
+      this.drawNotice(question);
+      say("Nobody can read this question yet");
       return;
     }
     const length = [...question].length;
@@ -236,7 +239,7 @@ class Ask {
     );
   }
 
-  drawNotice() {
+  drawNotice(question = null) {
     const can = this.app.can("ask");
     if (can.yes) return put(this.notice);
     const train = this.app.can("train");
@@ -255,10 +258,10 @@ class Ask {
       this.notice,
       note(
         "info",
-        "No parser has been trained yet",
-        h("p", {}, "A parser turns questions into programs. Everything else works now: write a program with suggestions, run it, and look at every step. The examples below are good beginnings."),
+        question ? "Nobody can read this question yet" : "No parser has been trained yet",
+        h("p", {}, question ? "A trained parser turns questions into programs; none is loaded here. You can write the program yourself." : "A parser turns questions into programs. Everything else works now: write a program with suggestions, run it, and look at every step. The examples below are good beginnings."),
         can.why && this.app.info.run ? h("p", { class: "small" }, saidWhole(sentence(can.why))) : null,
-        h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, "Write a program"), train.yes ? button("Train the default parser", start) : null),
+        h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, question ? "Write the program" : "Write a program"), train.yes ? button("Train the default parser", start) : null),
         !train.yes && train.why ? h("p", { class: "small" }, "To train one here: ", saidWhole(train.why)) : null,
         failed,
       ),

@@ -5,8 +5,8 @@ import { count, cut, h, put, s, visible } from "./dom.js";
 
 const PAD = 14;
 const LINE = 19;
-const WIDEST = 230; // pixels of a line of text
-const NARROW = 140; // the same where the chart has no room
+const WIDEST = [230, 140, 104]; // pixels of a line of text, less where the chart has no room
+const MOST = 3; // lines of one argument
 const BETWEEN = 28; // boxes beside one another
 const LABEL = 26; // height of what stands on an edge
 const DROP = 12; // from a box to its label
@@ -60,23 +60,54 @@ function fitting(text, most, bold = false, size = 14) {
   return shown;
 }
 
+/** A text in lines of so many pixels, broken at blanks; the last is cut. */
+function broken(text, most) {
+  if (width(text) <= most) return [text];
+  const found = [];
+  let line = "";
+  const words = text.split(" ");
+  while (words.length) {
+    const longer = line ? `${line} ${words[0]}` : words[0];
+    if (line && width(longer) > most) {
+      if (found.length === MOST - 1) break;
+      found.push(line);
+      line = "";
+    } else {
+      line = longer;
+      words.shift();
+    }
+  }
+  return [...found, words.length ? `${line} ${words.join(" ")}` : line].map((one) => fitting(one, most));
+}
+
 /** The words of a call in lines that are not too wide. */
 function lines(words, widest) {
   const found = [];
   let line = [];
   let used = 0;
-  for (const word of words) {
-    const hole = word.text === null;
-    const text = hole ? `? ${named(word)}` : fitting(word.text, widest);
-    const wide = width(text) + (hole ? 14 : 0);
-    if (line.length && used + wide + 6 > widest) {
+  const put = (part) => {
+    if (line.length && used + part.width + 6 > widest) {
       found.push({ words: line, width: used });
       line = [];
       used = 0;
     }
-    used += wide + (line.length ? 6 : 0);
-    line.push({ text, hole, isSaid: word.name !== null, width: wide });
+    used += part.width + (line.length ? 6 : 0);
+    line.push(part);
+  };
+  let arrow = "";
+  for (const word of words) {
+    if (word.text === null) {
+      const text = `? ${named(word)}`;
+      put({ text, hole: true, isSaid: true, width: width(text) + 14 });
+    } else if (word.name === "direction") arrow = `${word.text} `;
+    else {
+      // What a text begins with stays with it.
+      const texts = broken(arrow + cut(visible(word.text), 120), widest);
+      arrow = "";
+      for (const text of texts) put({ text, hole: false, isSaid: word.name !== null, width: width(text) });
+    }
   }
+  if (arrow) put({ text: arrow.trim(), hole: false, isSaid: true, width: width(arrow) });
   if (line.length) found.push({ words: line, width: used });
   return found;
 }
@@ -88,8 +119,8 @@ function box(call, step, widest) {
   let label = null;
   if (given) {
     const said = step.state === "empty" ? "nothing" : given.values.join(", ") + (given.more && given.values.length ? ", \u2026" : "");
-    const text = fitting(said, widest, false, 13);
     const number = given.count === null ? 4 : width(given.count, true, 13) + 14;
+    const text = fitting(said, Math.max(40, widest - number), false, 13);
     label = { count: given.count, text, number, width: number + 8 + width(text, false, 13) + 10 };
   }
   const sign = step?.state === "error" || call.wrong ? 20 : 0;
@@ -159,8 +190,12 @@ export function chart({ select = null, label = "Flow chart of the program", fitt
       const laid = view.calls.map((call) => box({ ...call, wrong: view.problems?.some((problem) => same(problem.path, call.path)) }, steps[call.number], widest));
       return { boxes: laid, size: place(laid) };
     };
-    let { boxes, size } = lay(WIDEST);
-    if (size.width * LEAST > roomOf() && roomOf() > 0) ({ boxes, size } = lay(NARROW));
+    const room = roomOf();
+    let boxes, size;
+    for (const widest of WIDEST) {
+      ({ boxes, size } = lay(widest));
+      if (size.width * LEAST <= room || !room) break;
+    }
     natural = Math.ceil(size.width);
     const parts = boxes.flatMap((one) => one.call.inputs.map((at, index) => edge(boxes[at], one, index)));
     const root = boxes[boxes.length - 1];
