@@ -173,7 +173,7 @@ class View {
         "section",
         { class: "card stack", "aria-label": "What was learnt" },
         h("h2", {}, job.what === "lesson" ? "What was learnt" : "The parser is trained"),
-        h("div", { class: "halves" }, corrected ? pair("What was kept", corrected) : null, held ? pair(job.what === "lesson" ? "Other questions" : "Questions it has not seen", held, meaning(held)) : null),
+        h("div", { class: "halves" }, corrected ? pair("Saved questions", corrected) : null, held ? pair(job.what === "lesson" ? "Other questions" : "Questions it has not seen", held, meaning(held)) : null),
         job.message ? h("p", { class: "muted" }, said(job.message, { most: 400 })) : null,
         h("div", { class: "row" }, button(job.what === "lesson" ? "Keep the new parser" : "Ask it", () => this.keep(true), { kind: "main" }), button("Throw it away", () => this.keep(false), { kind: "danger" })),
       ),
