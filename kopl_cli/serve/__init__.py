@@ -152,6 +152,11 @@ def _playground(arguments: argparse.Namespace) -> Playground:
 
         read_properties(arguments.properties)  # what is wrong is told now
         base.properties = Path(arguments.properties)
+    if playground.reasoner is not None:
+        from kopl_cli.serve.queries import Reasoners
+
+        print(f"kopl: opening the reasoner {playground.reasoner} …", file=sys.stderr, flush=True)
+        playground.part(Reasoners).open(base)  # one that is not there is refused now
     playground.part(Uploads)
     playground.part(Learning).begun()
     if playground.run is not run and playground.run is not None:

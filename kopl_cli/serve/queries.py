@@ -45,6 +45,11 @@ class Reasoners:
         self._lock = threading.Lock()
         self._known: dict[str, tuple[Graph, Any]] = {}
 
+    def open(self, base: Base) -> None:
+        """Open the reasoner over a knowledge base, before anybody asks it; raises KoplError."""
+        with self._lock:
+            self._over(base)
+
     def ask(self, base: Base, program: Call, limit: int, *, new: bool = False) -> dict[str, Any]:
         """What ``/api/query-view`` answers; raises KoplError for a program without a set part."""
         from cqa.answering.answer import answers
@@ -59,7 +64,11 @@ class Reasoners:
             scored = as_scored(reasoner.scores(query), 1, graph.entity_count)
             observed = answers(query, graph.observed(SPLIT))
             known = {tuple(row) for row in observed.tolist()}
-            found = ranked(scored, known, limit, new)
+            # The score that is lowest of all says nothing of those who have it.
+            least = float(scored.scores.min())
+            found = [
+                one for one in ranked(scored, known, limit, new) if one.known or one.score > least
+            ]
             explain = getattr(reasoner, "explain", None)
             supports = [None if explain is None else explain(query, one.row) for one in found]
         path = next(

@@ -22,6 +22,7 @@ import pytest
 from starlette.testclient import TestClient
 
 from kb import Builder
+from kb.snapshot import write_snapshot
 from kopl_base.servers import free_port
 from kopl_cli import main
 from kopl_cli.serve.bases import Playground, ServeLimits
@@ -173,6 +174,17 @@ def test_a_run_whose_knowledge_base_moved(
     assert ("/gone/kb.json" in said and "--kb KB" in said) or "cannot listen" in said
     assert main(["serve", "--port", str(free_port()), "--run", str(tmp_path / "no")]) == 2
     assert "no such run" in capsys.readouterr().err
+
+
+def test_a_reasoner_that_is_not_there_is_refused_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = Builder()
+    small.add_entity("e", "E")
+    write_snapshot(small.build(), tmp_path / "kb.kopl")
+    given = ["serve", "--kb", str(tmp_path / "kb.kopl"), "--port", str(free_port())]
+    assert main([*given, "--folder", str(tmp_path / "played"), "--reasoner", "nosuch"]) == 2
+    assert "there is no reasoner 'nosuch'" in capsys.readouterr().err
 
 
 def test_it_serves_and_stops(tmp_path: Path) -> None:
