@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from kb import KnowledgeBase
+from kb.arrays import Ids
 from kb.lookup import Facet, above, facets
 from kb.store import NameKind, suggest
 from kb.values import ValueReadError, read_quantity
@@ -17,6 +20,8 @@ from kopl_base.errors import near_names
 
 # How many things that exist are named where a call finds nothing, and nodes looked at for them.
 NAMED, LOOKED_AT = 8, 200
+# Strings among which near ones are looked for.
+MOST_VALUES = 5_000
 
 _KINDS: dict[Kind, tuple[str, tuple[NameKind, ...]]] = {
     Kind.NAME: ("entity or concept", ("entity", "concept")),
@@ -88,13 +93,15 @@ class Emptied:
     """The first call of a program that finds nothing: its number in post-order, and itself.
 
     ``text`` names its inputs by their numbers. ``there`` is what there is instead: near names of
-    one that is not there, else what its input has.
+    one that is not there, else what its input has; the values of ``key`` where only the value is
+    another one.
     """
 
     number: int
     call: Call
     text: str
     there: tuple[str, ...] = ()
+    key: str = ""
 
     @property
     def message(self) -> str:
@@ -104,6 +111,8 @@ class Emptied:
             return f"nothing is called {self.call.arguments[0]!r}{near}"
         if self.call.function is AND:
             return "the two sets have nothing in common"
+        if self.key:
+            return f"its input has {self.key} {'; '.join(self.there)}"
         return f"what its input has: {'; '.join(self.there)}" if self.there else "it gives nothing"
 
 
@@ -118,8 +127,53 @@ def why_empty(
         if not len(outcome(call)):
             parts = [f"#{at}" for at in inputs] + [repr(text) for text in call.arguments]
             text = f"{call.function.name}({', '.join(parts)})"
-            return Emptied(number, call, text, tuple(_instead(kb, call, outcome)))
+            key, there = _values(kb, call, outcome)
+            return Emptied(number, call, text, tuple(there or _instead(kb, call, outcome)), key)
     return None
+
+
+def _values(
+    kb: KnowledgeBase, call: Call, outcome: Callable[[Call], Outcome]
+) -> tuple[str, list[str]]:
+    """Which key of a call its input has with other values only, and these; else nothing."""
+    had = outcome(call.inputs[0]) if call.inputs else None
+    names = [name for name, _ in call.function.arguments]
+    wanted = dict(zip(names, call.arguments, strict=True))
+    key, on = wanted.get("key"), wanted.get("qkey")
+    text = wanted.get("value", wanted.get("qvalue"))
+    if not isinstance(had, Located) or text is None:
+        return "", []
+    if key is not None:
+        facts = kb.literals.about(had.ids, kb.key_number(key), kb.node_count)
+        if "qvalue" in wanted and on is not None:
+            values = kb.literals.qualifier_values(facts, kb.key_number(on))
+            return (f"{key} with {on}", summary(kb, values, text)) if len(values) else ("", [])
+        values = np.unique(kb.literals.object[facts])
+    elif on is not None and had.table is not None:
+        key, values = on, had.table.qualifier_values(had.facts, kb.key_number(on))
+    else:
+        return "", []
+    return (key, summary(kb, values, text)) if key and len(values) else ("", [])
+
+
+def summary(kb: KnowledgeBase, values: Ids, wanted: str) -> list[str]:
+    """What values there are, of numbers sorted, in few words: all of a few, else the strings
+    nearest to the one that was wanted, and from where to where the numbers of each unit and the
+    times go.
+    """
+    if len(values) <= NAMED:
+        return kb.value_texts(values.tolist())
+    table = kb.values
+    strings = values[values < table.first_quantity]
+    found = kb.value_texts(strings[:MOST_VALUES].tolist())
+    found = list(dict.fromkeys([*near_names(wanted, found, NAMED, cutoff=60), *found]))[:NAMED]
+    quantities = values[table.is_quantity(values)]
+    ends = np.flatnonzero(np.diff(table.units_of(quantities))) + 1
+    for group in [*np.split(quantities, ends), values[values >= table.first_time]]:
+        if len(group):
+            first, last = kb.value_texts([int(group[0]), int(group[-1])])
+            found.append(first if len(group) == 1 else f"{first} to {last}")
+    return found[:NAMED]
 
 
 def _instead(kb: KnowledgeBase, call: Call, outcome: Callable[[Call], Outcome]) -> list[str]:

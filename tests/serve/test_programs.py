@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -55,6 +56,41 @@ def test_why_nothing_was_found(client: TestClient) -> None:
     assert (why["number"], why["path"], why["near"][0]) == (0, [0, 0], "Norway")
     why = run(client, 'Count(Relate(Find("Norway"), "capital", "backward"))')["why_empty"]
     assert why["number"] == 1 and why["near"][0] == "capital (forward)"
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        ('FilterNum(Find("Norway"), "population", "9", "=")', r"has population [0-9]+"),
+        (
+            'FilterNum(FilterConcept(FindAll(), "country"), "population", "9e12", ">")',
+            r"has population [0-9]+ to 1[0-9]{9}",
+        ),
+        (
+            'FilterNum(Find("Norway"), "highest elevation", "9 mile", ">")',
+            "has highest elevation 2469 metre",
+        ),
+        (
+            'QueryAttrUnderCondition(Find("Norway"), "population", "point in time", "1850")',
+            r"has population with point in time 19[0-9]{2}",
+        ),
+        (
+            'QFilterYear(Relate(Find("Norway"), "head of state", "forward"), "start time", "1800",'
+            ' "=")',
+            "has start time 1991-01-17",
+        ),
+        (
+            'FilterStr(FilterConcept(FindAll(), "country"), "ISO 3166-1 alpha-2 code", "NORW")',
+            "has ISO 3166-1 alpha-2 code .*NO",
+        ),
+    ],
+)
+def test_other_values_are_told_where_only_the_value_is_not_there(
+    client: TestClient, program: str, message: str
+) -> None:
+    why = run(client, program)["why_empty"]
+    assert re.search(f"^its input {message}", why["message"]), why["message"]
+    assert len(why["message"]) < 250 and "growth" not in why["message"]
 
 
 def test_what_does_not_type_is_told_at_its_call(client: TestClient) -> None:

@@ -154,7 +154,7 @@ class Ask {
       "article",
       { class: "card stack answer-card" },
       reading.read_as ? h("p", { class: "muted" }, "Read as: ", said(reading.read_as, { most: 300 })) : null,
-      reading.refused ? this.refusal(reading, program) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
+      reading.refused ? this.refusal(reading, program, found.why_empty) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
       h("div", { class: "row" }, reading.refused ? null : confidence(reading), program ? h("a", { class: `button ${reading.refused ? "" : "push"}`, href: link({ tab: "program", program }) }, "Look inside and mend") : null),
       !reading.refused && !isSure(reading) ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
       reading.unsaid?.length && !reading.refused ? this.unsaid(reading) : null,
@@ -164,7 +164,7 @@ class Ask {
     );
   }
 
-  refusal(reading, program) {
+  refusal(reading, program, why) {
     const { refused } = reading;
     const nearly = reading.answer?.answers || [];
     return h(
@@ -172,6 +172,7 @@ class Ask {
       { class: "stack tight" },
       h("p", { class: "answer is-none" }, "I do not know"),
       h("p", {}, saidWhole(sentence(refused.message))),
+      refused.kind === "premise" && why ? h("p", {}, saidWhole(sentence(why.message.replace(/^its input has/, "there is")))) : null,
       refused.said?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "What it does not know:"), h("span", { class: "chips" }, refused.said.map((word) => h("span", { class: "chip" }, said(word))))) : null,
       refused.near?.length ? h("p", { class: "row small" }, h("span", { class: "muted" }, "Names that are near:"), h("span", { class: "chips" }, refused.near.map((word) => h("span", { class: "chip" }, said(word))))) : null,
       program ? h("details", { class: "fold" }, h("summary", {}, "What it nearly said"), h("div", { class: "stack tight" }, confidence(reading), nearly.length ? h("p", {}, said(nearly.slice(0, 5).join("; "), { most: 400 })) : null, h("p", { class: "small" }, h("code", {}, cut(visible(program), 400))), reading.unsaid?.length ? this.unsaid(reading) : null)) : null,
