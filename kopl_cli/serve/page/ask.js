@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { same } from "./chart.js";
 import { mends } from "./edit.js";
-import { answerText, confidence, explaining, explanation, isSure } from "./pieces.js";
+import { answerText, confidence, explaining, explanation, formText, isSure } from "./pieces.js";
 import { append, button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
 import { asked, forgetAsked, go, link, now, offered, remember, viewed } from "./state.js";
 
@@ -145,7 +145,7 @@ class Ask {
   share(question, reading) {
     const state = now();
     const program = reading?.refused ? null : reading?.program?.text;
-    if (program && state.tab === screen.name && state.question === question && !state.program) go({ program }, { replace: true });
+    if (program && state.tab === screen.name && state.question === question && !state.program) go({ program, form: formText(reading.form) }, { replace: true });
   }
 
   card(reading, found) {
@@ -155,7 +155,7 @@ class Ask {
       { class: "card stack answer-card" },
       reading.read_as ? h("p", { class: "muted" }, "Read as: ", said(reading.read_as, { most: 300 })) : null,
       reading.refused ? this.refusal(reading, program, found.why_empty) : reading.error ? problemNote(reading.error, "The program that was found cannot be run") : answerText(reading.answer),
-      h("div", { class: "row" }, reading.refused ? null : confidence(reading), program ? h("a", { class: `button ${reading.refused ? "" : "push"}`, href: link({ tab: "program", program }) }, "Look inside and mend") : null),
+      h("div", { class: "row" }, reading.refused ? null : confidence(reading), program ? h("a", { class: `button ${reading.refused ? "" : "push"}`, href: link({ tab: "program", program, form: formText(reading.form) }) }, "Look inside and mend") : null),
       !reading.refused && !isSure(reading) ? h("p", { class: "small" }, "The parser is not sure that it read the question rightly. Look at the program before you trust the answer.") : null,
       reading.unsaid?.length && !reading.refused ? this.unsaid(reading) : null,
       reading.answer && !reading.refused && found.why_empty ? this.whyEmpty(found.why_empty, reading) : null,
@@ -185,6 +185,7 @@ class Ask {
 
   whyEmpty(why, reading) {
     const call = reading.program?.calls.find((one) => same(one.path, why.path));
+    if (reading.form) return note("info", "Why the answer is no", h("p", {}, saidWhole(sentence(why.message))));
     return note(
       "warn",
       "Why nothing was found",
@@ -197,7 +198,7 @@ class Ask {
   async mend(reading, operations) {
     try {
       const view = await api.editAll({ kb: this.app.kb, program: reading.program.draft }, operations);
-      go({ tab: "program", program: view.text });
+      go({ tab: "program", program: view.text, form: formText(reading.form) });
     } catch (problem) {
       this.results.append(problemNote(problem));
     }
@@ -218,7 +219,7 @@ class Ask {
             "li",
             { class: "card reading" },
             h("p", { class: "row ends baseline" }, h("strong", {}, said(found, { most: 200 })), h("span", { class: "muted small nowrap" }, percent(reading.confidence))),
-            h("p", { class: "row ends" }, h("code", { class: "muted small" }, cut(visible(program || "(nothing that can be read)"), 300)), program ? h("a", { class: "small", href: link({ tab: "program", program }) }, "Open") : null),
+            h("p", { class: "row ends" }, h("code", { class: "muted small" }, cut(visible(program || "(nothing that can be read)"), 300)), program ? h("a", { class: "small", href: link({ tab: "program", program, form: formText(reading.form) }) }, "Open") : null),
           );
         }),
       ),

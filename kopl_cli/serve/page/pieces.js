@@ -20,6 +20,27 @@ export function factItem(fact) {
   );
 }
 
+const IS = "is:";
+
+/** How a reading is read as yes or no, as the address says it; null where it is not. */
+export function formText(form) {
+  if (!form) return null;
+  return typeof form === "string" ? form : `${IS}${form.is}`;
+}
+
+/** The form that an address says, as the server has it, where a program can be read so; else null. */
+export function formOf(text, view) {
+  if (text?.startsWith(IS)) return { is: text.slice(IS.length) };
+  return text === "exists" && view?.calls.at(-1)?.function === "Count" ? text : null;
+}
+
+/** What a program denotes, read as yes or no. */
+export function formed(answer, form) {
+  if (!form || !answer) return answer;
+  const yes = form === "exists" ? answer.answers[0] !== "0" : answer.count === 1 && answer.answers[0] === form.is;
+  return { ...answer, answers: [yes ? "yes" : "no"], count: 1 };
+}
+
 /** An answer in large letters: its texts, or that there is none. */
 export function answerText(answer, { most = 12 } = {}) {
   if (!answer) return h("p", { class: "answer is-none" }, "No answer");

@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { drawing } from "./ask.js";
 import { chart, gave, LABELS, named, same, STATES } from "./chart.js";
 import { callForm, KEYS, mends, nextFocus } from "./edit.js";
-import { answerText, factItem } from "./pieces.js";
+import { answerText, factItem, formed, formOf, formText } from "./pieces.js";
 import { button, count, counted, cut, h, isTyping, labelled, note, problemNote, put, rested, said, saidWhole, say, time, visible } from "./dom.js";
 import { go, link, now, offered, preference, Undo, viewed } from "./state.js";
 
@@ -416,7 +416,7 @@ class Desk {
       put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, view.holes.length === 1 ? "One thing is still missing: " : `${view.holes.length} things are still missing: `, view.holes.slice(0, 4).map((hole, index) => [index ? ", " : null, button(this.holeName(hole), () => this.toHole(hole), { kind: "link" })]), view.holes.length > 4 ? ", \u2026" : "."));
       this.timing.textContent = "";
     } else if (answer) {
-      put(this.result, h("h2", {}, "Answer"), answerText(answer), (this.why ? [] : answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
+      put(this.result, h("h2", {}, "Answer"), answerText(formed(answer, this.form())), this.formChoice(), (this.why ? [] : answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
       this.timing.textContent = answer.ms === undefined ? "" : `ran in ${time(answer.ms)}`;
     } else if (!this.problem && !this.view.problems.length) {
       const failed = this.failed || this.steps.find((step) => step?.state === "error");
@@ -425,18 +425,44 @@ class Desk {
       put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, "The program does not fit together yet; the steps that are marked say why."));
     }
     if (this.pending.size) return;
-    put(this.after, offered("program", { app: this.app, kb: this.app.kb, question: now().question || null, program: view.complete ? view.text : null, view, answer, before: this.started }));
+    put(this.after, offered("program", { app: this.app, kb: this.app.kb, question: now().question || null, program: view.complete ? view.text : null, view, answer, form: this.form(), before: this.started }));
+  }
+
+  /** How what the program denotes is read as yes or no; null where it is not. */
+  form() {
+    return formOf(now().form, this.view);
+  }
+
+  /** Whether the question asks yes or no, which a number of things may be read as. */
+  formChoice() {
+    const form = this.form();
+    const counts = this.view.calls.at(-1)?.function === "Count";
+    if (!form && !(counts && now().question)) return null;
+    const box = h("input", {
+      type: "checkbox",
+      checked: Boolean(form),
+      "data-focus": "form",
+      on: {
+        change: () => {
+          go({ form: box.checked ? formText(form) || "exists" : null }, { replace: true, quiet: true });
+          this.drawResult();
+          this.result.querySelector("[data-focus=form]")?.focus();
+        },
+      },
+    });
+    return h("label", { class: "check" }, box, "The question asks yes or no", form?.is ? ["; yes where this is ", said(form.is, { most: 80 })] : null);
   }
 
   /** Why there is no answer, with mends; made once for each program. */
   whyAnswer() {
     const call = this.callAt(this.why.path);
     if (!call) return null;
-    const { text } = this.view;
+    const form = this.form();
+    const text = `${this.view.text} ${formText(form)}`;
     if (this.reason?.text !== text) {
       const element = note(
-        "warn",
-        "Why nothing was found",
+        form ? "info" : "warn",
+        form ? "Why the answer is no" : "Why nothing was found",
         h("p", {}, "Nothing was left at ", button(`#${call.number} ${call.function || ""}`, () => this.select(call.path), { kind: "link" }), this.why.message ? [": ", saidWhole(this.why.message)] : "."),
         mends(call, this.view.draft, this.app, (operations) => this.change(operations, { path: call.path, name: "head" })),
       );

@@ -4,7 +4,7 @@
 import * as api from "./api.js";
 import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
 import { download } from "./files.js";
-import { explaining, explanation } from "./pieces.js";
+import { explaining, explanation, formText } from "./pieces.js";
 import { go, link, offer, prefer, preference, viewed } from "./state.js";
 
 // Each with its key in the queue, the word on its button, and what it means.
@@ -122,7 +122,7 @@ export function verdicts({ question, reading, kb }) {
   return box;
 
   async function judge(verdict) {
-    if (verdict === "corrected") return go({ tab: "program", question, program: predicted?.program ?? "?" });
+    if (verdict === "corrected") return go({ tab: "program", question, program: predicted?.program ?? "?", form: formText(predicted?.answer_form) });
     if (verdict === "wrong data") return put(told, truthForm((truth) => send({ verdict, truth })));
     await send({ verdict });
   }
@@ -154,7 +154,7 @@ function keptNote(line) {
 let typed = {};
 
 /** A form that keeps the program at hand as the right one for a question. */
-function saveForm({ question, program, kb }) {
+function saveForm({ question, program, form: answer_form, kb }) {
   if (!program) return null;
   if (typed.about !== question) typed = { about: question, question: question || "", note: "", verdict: null };
   const reading = readings.get(question);
@@ -187,7 +187,7 @@ function saveForm({ question, program, kb }) {
     }
     const predicted = predictedOf(readings.get(asked.value.trim()));
     try {
-      const line = await kept({ question: asked.value.trim(), verdict: verdict.value, program, ...(predicted ? { predicted } : {}), ...(remark.value.trim() ? { note: remark.value.trim() } : {}) }, kb);
+      const line = await kept({ question: asked.value.trim(), verdict: verdict.value, program, ...(answer_form ? { answer_form } : {}), ...(predicted ? { predicted } : {}), ...(remark.value.trim() ? { note: remark.value.trim() } : {}) }, kb);
       typed = { ...typed, note: "", verdict: null };
       remark.value = "";
       put(told, keptNote(line));
@@ -313,7 +313,7 @@ class View {
     if (!choices(top).some(([, one]) => one === verdict)) return;
     if (verdict === "corrected") {
       readings.set(item.question, top);
-      return go({ tab: "program", question: item.question, program: predicted?.program ?? "?" });
+      return go({ tab: "program", question: item.question, program: predicted?.program ?? "?", form: formText(predicted?.answer_form) });
     }
     this.sending = true;
     try {

@@ -1,8 +1,9 @@
 // What the page shows stands in the address: "#/program?kb=world&q=…&p=…". Nothing is shared
 // between two tabs of the browser but the list of what was asked, and the look that was chosen.
 
-// Kept when another screen is chosen; what else a screen puts there is its own.
-const COMMON = ["kb", "question", "program"];
+// Kept when another screen is chosen; what else a screen puts there is its own. `form` says how what
+// the program denotes is read as yes or no (`formed` in pieces.js): it belongs to the question.
+const COMMON = ["kb", "question", "program", "form"];
 const SHORT = { question: "q", program: "p" };
 const LONG = { q: "question", p: "program" };
 
@@ -28,6 +29,8 @@ function changed(changes) {
   const moves = changes.tab !== undefined && changes.tab !== current.tab;
   const kept = moves ? Object.fromEntries(COMMON.map((name) => [name, current[name]])) : current;
   const state = { ...kept, tab: current.tab, ...changes };
+  const another = changes.question !== undefined && (changes.question || undefined) !== current.question;
+  if (changes.form === undefined && (another || changes.program === null)) delete state.form;
   for (const [name, value] of Object.entries(state)) {
     if (value === null || value === undefined || value === "") delete state[name];
   }

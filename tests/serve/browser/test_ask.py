@@ -180,6 +180,44 @@ def test_why_nothing_was_found_and_a_mend_by_one_click(world: str, watch: Any) -
     expect(page.get_by_label("Your question")).to_have_value("What is the capital of Norway?")
 
 
+def test_yes_and_no_stay_what_they_are_wherever_the_program_goes(world: str, watch: Any) -> None:
+    said = {"answers": ["no"], "count": 1, "state": "unique", "ms": 1, "hints": []}
+    program = 'Count(And(Relate(Find("Norway"), "capital", "forward"), Find("{name}")))'
+    page = answering(
+        world, watch, (program.format(name="Bergen"), {"answer": said, "form": "exists"})
+    )
+    answer = page.locator(".answer-card")
+    expect(answer.locator(".answer")).to_have_text("no")
+    # A plain no is an answer; what it comes from is no warning.
+    expect(answer).to_contain_text("Why the answer is no")
+    expect(answer.locator(".note.warn")).to_have_count(0)
+    answer.get_by_role("link", name="Look inside and mend").click()
+    result = page.get_by_role("region", name="What the program gives")
+    expect(result.locator(".answer")).to_have_text("no")
+    page.reload()
+    expect(result.locator(".answer")).to_have_text("no")
+    # A corrected one is kept as such, too.
+    page.get_by_role("textbox", name="Program").fill(program.format(name="Oslo"))
+    expect(result.locator(".answer")).to_have_text("yes")
+    kept: list[dict[str, Any]] = []
+
+    def keep(route: Route) -> None:
+        kept.append(json.loads(route.request.post_data or "{}"))
+        route.fulfill(json={"id": "1", "verdict": "corrected"})
+
+    page.route("**/api/corrections", keep)
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Learn from what was kept")).to_be_visible()
+    assert (kept[0]["answer_form"], kept[0]["program"]) == ("exists", program.format(name="Oslo"))
+    # Who wants the number says so.
+    page.get_by_label("The question asks yes or no").uncheck()
+    expect(result.locator(".answer")).to_have_text("1")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Learn from what was kept")).to_be_visible()
+    page.wait_for_function("() => true")
+    assert_accessible(page)
+
+
 def test_a_program_that_cannot_be_run(world: str, watch: Any) -> None:
     error = {
         "kind": "execution",
