@@ -60,6 +60,7 @@ def _info(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
             ),
         },
         "corrections": 0,
+        "taught": 0,
         "learning": None,
     }  # fmt: skip
     for tell in playground.tellers:
@@ -245,7 +246,7 @@ ROUTES = [
             limits=OBJECT,
             functions=listed(OBJECT),
             can=record(ask=_ABLE, train=_ABLE, sparql=_ABLE, upload=_ABLE, queries=_ABLE),
-            corrections=WHOLE,
+            corrections=WHOLE, taught=WHOLE,
             learning=MAYBE,
         ),
     ),

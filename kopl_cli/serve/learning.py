@@ -525,6 +525,7 @@ def teller(playground: Playground, base: Base) -> dict[str, Any]:
     return {
         "learning": learning.told(),
         "corrections": len(playground.part(Corrections).newest(base)),
+        "taught": len(playground.part(Corrections).taught(base)),
         "can": {"train": {"yes": why is None, "why": why}},
     }
 

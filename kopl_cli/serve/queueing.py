@@ -325,10 +325,10 @@ def _post(playground: Playground, given: dict[str, Any]) -> Reply:
     if (questions is None) == (count is None):
         raise RequestError("give either questions, or how many to generate", field="questions")
     if questions is not None:
-        for number, one in enumerate(questions):
+        for number, one in enumerate(questions, 1):
             if not isinstance(one, str) or len(one) > LONGEST_QUESTION:
                 raise RequestError(
-                    f"questions: item {number} is no text of up to {LONGEST_QUESTION} characters",
+                    f"questions: number {number} is no text of up to {LONGEST_QUESTION} characters",
                     field="questions",
                 )
         queue.add(questions)

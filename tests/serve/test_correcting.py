@@ -56,7 +56,8 @@ def test_a_correction_is_kept_listed_and_taken_back(client: TestClient, served: 
     again = kept(client, program=AREA.replace("area", "code"))
     assert again["id"] == first["id"]
     assert [one["question"] for one in listed(client)] == ["Who sells shoes?", SAID["question"]]
-    assert client.get("/api/info").json()["corrections"] == 2
+    info = client.get("/api/info").json()
+    assert (info["corrections"], info["taught"]) == (2, 1), "what has a program can be learnt"
     gone = client.delete(f"/api/corrections/{first['id']}").json()
     assert gone["removed"] and gone["answers"] == ["NO"]
     assert [one["verdict"] for one in listed(client)] == ["unclear"]

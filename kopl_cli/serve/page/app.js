@@ -3,7 +3,7 @@
 // while the screen is the chosen one. Its element stays when another screen is chosen.
 
 import * as api from "./api.js";
-import { button, counted, h, isTyping, labelled, problemNote, put, said, say, unique } from "./dom.js";
+import { button, counted, h, isTyping, labelled, note, problemNote, put, said, say, unique } from "./dom.js";
 import { go, link, now, prefer, preference, watch } from "./state.js";
 import { screen as ask } from "./ask.js";
 import { screen as program } from "./program.js";
@@ -64,7 +64,7 @@ async function start() {
     }
     info = await api.info(now().kb);
   } catch (problem) {
-    if (problem.status === 401) return put(content, tokenForm());
+    if (problem.status === 401) return put(content, tokenForm(opened && "The token of this link is not the one of the server: perhaps the server was started again."));
     put(content, h("h1", {}, "KoPL playground"), problemNote(problem), problem.status === 404 && now().kb ? button("Use the first knowledge base", leave) : button("Try again", () => location.reload()));
     return;
   }
@@ -77,9 +77,9 @@ async function start() {
 }
 
 /** For a server that others can reach: it printed a link with a token, which is asked for here. */
-function tokenForm() {
+function tokenForm(because = null) {
   const field = h("input", { type: "text", class: "code", autocomplete: "off", spellcheck: "false" });
-  const wrong = h("div", {});
+  const wrong = h("div", {}, because ? note("bad", because) : null);
   const enter = async (event) => {
     event.preventDefault();
     try {

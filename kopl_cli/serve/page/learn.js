@@ -62,7 +62,7 @@ class View {
   // --- before -----------------------------------------------------------------------------------
 
   waiting(job) {
-    const { run, corrections, can } = this.info;
+    const { run, corrections, taught, can } = this.info;
     const able = can?.train || { yes: false, why: null };
     const lines = [];
     if (job?.state === "failed") lines.push(note("bad", "The last training failed", h("p", {}, saidWhole(job.message || "", { most: 600 }))));
@@ -77,9 +77,9 @@ class View {
             { class: "card stack", "aria-label": "A lesson" },
             h("h2", {}, "A lesson"),
             h("p", {}, "The parser that answers now: ", said(run.name || run.folder, { most: 80, tag: "code" }), run.learned_from ? [", which learned from ", said(run.learned_from, { most: 80, tag: "code" })] : null, "."),
-            corrections ? h("p", {}, counted(corrections, "question was", "questions were"), ` judged and kept. ${corrections === 1 ? "It is" : "They are"} learnt together with others of the kind and a sample of what the parser learnt before.`) : h("p", {}, "Nothing was saved yet. ", h("a", { href: link({ tab: "queue" }) }, "Judge some answers"), " first."),
+            lessonOf(taught, corrections - taught),
             this.settings("lesson"),
-            h("div", { class: "row" }, button("Begin the lesson", () => this.start("lesson"), { kind: "main", disabled: !able.yes || !corrections })),
+            h("div", { class: "row" }, button("Begin the lesson", () => this.start("lesson"), { kind: "main", disabled: !able.yes || !taught })),
           )
         : h(
             "section",
@@ -219,6 +219,14 @@ function told(job) {
   const left = job.left === null || job.left === undefined ? null : job.left < 90 ? `about ${Math.max(1, Math.round(job.left))} s left` : `about ${Math.round(job.left / 60)} min left`;
   const what = job.message || job.stage || "it begins";
   return [said(what[0].toUpperCase() + what.slice(1), { most: 300 }), left ? ` \u00b7 ${left}` : null];
+}
+
+// What a lesson is made of: what was saved with a program. The other verdicts are for people.
+function lessonOf(taught, others) {
+  const judge = h("a", { href: link({ tab: "queue" }) }, "Judge some answers");
+  if (!taught) return h("p", {}, others ? "What was saved has no programs to learn from: " : "Nothing was saved yet. ", judge, others ? " as right, or correct them, first." : " first.");
+  const more = others ? ` ${counted(others, "other verdict")} without a program ${others === 1 ? "is" : "are"} kept, but not learnt.` : "";
+  return h("p", {}, counted(taught, "question was", "questions were"), ` judged and kept. ${taught === 1 ? "It is" : "They are"} learnt together with others of the kind and a sample of what the parser learnt before.${more}`);
 }
 
 // Right answers before and after, as two bars.

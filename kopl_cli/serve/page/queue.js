@@ -49,6 +49,7 @@ function reader() {
 }
 // Questions of one request stay below what a request may hold.
 const LONGEST = 48_000;
+const LONGEST_QUESTION = 2000; // characters
 
 export const screen = {
   name: "queue",
@@ -398,11 +399,11 @@ class View {
     };
     const lines = async () => {
       try {
-        const given = file.files.length ? await questionsOf(file.files[0]) : asLines(text.value);
+        const given = file.files.length ? await questionsOf(file.files[0]) : checked(linesOf(text.value));
         if (!given.length) return put(told, note("info", "Write a question on each line, or choose a file."));
         await add(parts(given).map((questions) => ({ questions })));
       } catch (problem) {
-        put(told, note("bad", "The file cannot be read", h("p", {}, said(problem.message))));
+        put(told, note("bad", file.files.length ? "The file cannot be read" : "They cannot be added", h("p", {}, saidWhole(problem.message))));
       }
     };
     return h(
@@ -494,23 +495,41 @@ function dated(time) {
   return Number.isNaN(when.getTime()) ? String(time) : when.toLocaleString("en", { dateStyle: "medium", timeStyle: "short" });
 }
 
-function asLines(text) {
-  return text.split(/\r?\n/).map((line) => line.trim()).filter(Boolean);
+/** The lines of a text that are not empty, with their numbers. */
+function linesOf(text) {
+  return text.split(/\r?\n/).map((line, at) => [`line ${count(at + 1)}`, line.trim()]).filter(([, line]) => line);
 }
 
+/** The questions of a file; fails with the line of what is none. */
 async function questionsOf(file) {
   const text = await file.text();
-  const lines = asLines(text);
-  if (/\.json$/i.test(file.name)) return JSON.parse(text).map((one) => (typeof one === "string" ? one : one.question)).filter(Boolean);
-  if (!/\.jsonl$/i.test(file.name)) return lines;
-  return lines.map((line, at) => {
-    try {
-      const one = JSON.parse(line);
-      return typeof one === "string" ? one : one.question;
-    } catch {
-      throw new Error(`line ${at + 1} is no JSON`);
-    }
-  }).filter(Boolean);
+  if (text.includes("\ufffd")) throw new Error("its letters are not written in UTF-8; save it so");
+  if (/\.json$/i.test(file.name)) {
+    const found = parsed(text, "the file");
+    if (!Array.isArray(found)) throw new Error("it is no list of questions");
+    return checked(found.map((one, at) => [`item ${count(at + 1)}`, questionOf(one)]));
+  }
+  const lines = linesOf(text);
+  return checked(/\.jsonl$/i.test(file.name) ? lines.map(([place, line]) => [place, questionOf(parsed(line, place))]) : lines);
+}
+
+function parsed(text, place) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Error(`${place} is no JSON`);
+  }
+}
+
+const questionOf = (one) => (typeof one === "string" ? one : one?.question);
+
+function checked(questions) {
+  return questions.map(([place, one]) => {
+    if (typeof one !== "string") throw new Error(`${place} has no text in \u201cquestion\u201d`);
+    const length = [...one].length;
+    if (length > LONGEST_QUESTION) throw new Error(`${place} has ${count(length)} characters; a question may have ${count(LONGEST_QUESTION)}`);
+    return one;
+  }).filter((one) => one.trim());
 }
 
 // Parts that a request can hold.

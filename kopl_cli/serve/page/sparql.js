@@ -11,6 +11,7 @@ const STYLES = [
   ["wikidata", "For Wikidata"],
 ];
 const ROWS = 100;
+const LONGEST = 4000; // characters of a query in the address
 
 export const screen = {
   name: "sparql",
@@ -46,6 +47,12 @@ class View {
       app.can("sparql").yes ? null : note("warn", "Queries cannot be run here", app.can("sparql").why ? h("p", {}, said(app.can("sparql").why, { most: 400 })) : null),
       this.results,
     );
+    // What was run is no answer to what is written now.
+    this.program.addEventListener("input", () => put(this.results));
+    this.query.addEventListener("input", () => {
+      put(this.results);
+      this.keepQuery();
+    });
     element.addEventListener("keydown", (event) => {
       if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
         event.preventDefault();
@@ -63,11 +70,22 @@ class View {
 
   show(state) {
     if (state.style && state.style !== this.style.value) this.style.value = state.style;
-    if ((state.program || "") === this.shown) return;
-    this.shown = state.program || "";
-    if (!this.shown) return;
-    this.program.value = this.shown;
-    this.toSparql();
+    const program = state.program || "";
+    const own = state.query || "";
+    if (program === this.shown && (!own || own === this.query.value.trim())) return;
+    if (!program && !own) return;
+    this.shown = program;
+    this.program.value = program;
+    put(this.results);
+    if (!own) return this.toSparql();
+    this.query.value = own;
+    put(this.said);
+  }
+
+  /** A query that somebody writes stands in the address, where it is not too long for that. */
+  keepQuery() {
+    const query = this.query.value.trim();
+    go({ query: query.length <= LONGEST ? query : null }, { replace: true, quiet: true });
   }
 
   style_chosen() {
@@ -84,11 +102,13 @@ class View {
       if (this.asked !== mine) return;
       this.query.value = inLines(found.text);
       this.shown = program;
-      go({ program }, { replace: true, quiet: true });
+      put(this.results);
+      go({ program, query: null }, { replace: true, quiet: true });
       put(this.said, found.differences?.length ? note("warn", "The answers may differ", h("ul", {}, found.differences.map((one) => h("li", {}, said(one, { most: 400 }))))) : null);
     } catch (problem) {
       if (this.asked !== mine) return;
       this.query.value = "";
+      put(this.results);
       put(this.said, problemNote(problem, "This program has no such query"));
     }
   }
@@ -102,6 +122,7 @@ class View {
       if (this.asked !== mine) return;
       this.program.value = found.text;
       this.shown = found.text;
+      put(this.results);
       go({ program: found.text }, { replace: true, quiet: true });
       put(this.said);
     } catch (problem) {

@@ -25,6 +25,9 @@ def own(own_servers: Any, tmp_path: Path) -> str:
     return str(own_servers.start("--kb", "world", "--folder", tmp_path / "kept", folder=tmp_path))
 
 
+SAID = {"answers": ["Norway"], "count": 1, "state": "unique", "ms": 1, "hints": []}
+
+
 def test_a_fact_leads_to_a_program(world: str, watch: Any) -> None:
     page = watch.page(address(world, "base"))
     page.get_by_label("Search names").fill("norwy")
@@ -55,6 +58,53 @@ def test_programs_become_queries_and_back(world: str, watch: Any) -> None:
     query.fill("SELECT ?x WHERE { ?x ?y ")
     page.get_by_role("button", name="To KoPL").click()
     expect(page.get_by_role("alert")).to_contain_text("This query is no program")
+
+
+def test_a_query_of_one_s_own_stays_and_has_answers_of_its_own(world: str, watch: Any) -> None:
+    pytest.importorskip("pyoxigraph", reason="the extra sparql is not installed")
+    page = watch.page(address(world, "sparql", p='QueryName(Find("Norway"))'))
+    settle(page)
+    query = page.get_by_label("Query (SPARQL)")
+    expect(query).not_to_have_value("")
+    # What was run is no answer to what was written since.
+    page.route("**/api/sparql", lambda route: route.fulfill(json={"answer": SAID}))
+    page.get_by_role("button", name="Run both").click()
+    expect(page.get_by_text("the same answer")).to_be_visible()
+    own = 'SELECT DISTINCT ?e WHERE { ?e <pred:name> "Sweden" . }'
+    query.fill(own)
+    expect(page.get_by_text("the same answer")).to_have_count(0)
+    page.reload()
+    settle(page)
+    expect(query).to_have_value(own)
+    page.get_by_role("button", name="To SPARQL").click()
+    expect(query).to_have_value(re.compile('"Norway"'))
+    page.reload()
+    settle(page)
+    expect(query).to_have_value(re.compile('"Norway"'))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "says"),
+    [
+        ("a.txt", "Who?\n\n" + "x" * 2001, "line 3 has 2,001 characters"),
+        ("a.txt", "Ø?".encode("latin-1"), "not written in UTF-8"),
+        ("a.jsonl", '{"question": "Who?"}\n{"q": 5}', "line 2 has no text"),
+        ("a.jsonl", '"Who?"\n{', "line 2 is no JSON"),
+        ("a.json", "{}", "no list"),
+        ("a.json", '["Who?", 5]', "item 2 has no text"),
+    ],
+)
+def test_what_is_no_question_is_told_with_its_place(
+    world: str, watch: Any, name: str, content: str | bytes, says: str
+) -> None:
+    page = watch.page(address(world, "queue"))
+    settle(page)
+    page.get_by_text("Add questions").click()
+    buffer = content if isinstance(content, bytes) else content.encode()
+    file = {"name": name, "mimeType": "text/plain", "buffer": buffer}
+    page.get_by_label("or a file").set_input_files(file)
+    page.get_by_role("button", name="Add these").click()
+    expect(page.get_by_role("alert")).to_contain_text(says)
 
 
 def test_every_form_is_a_file(world: str, watch: Any) -> None:

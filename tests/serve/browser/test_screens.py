@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.serve.browser.screens import SCREENS, address, settle
 from tests.serve.browser.watching import assert_accessible, assert_fits, tabbed
@@ -92,3 +94,13 @@ def test_nothing_moves_for_those_who_want_no_motion(world: str, watch: Any) -> N
         "() => document.getAnimations().filter((one) => one.effect.getTiming().duration > 1).length"
     )
     assert moving == 0
+
+
+def test_a_link_with_another_token_says_so(own_servers: Any, watch: Any, tmp_path: Path) -> None:
+    server = own_servers.start("--token", "first", "--folder", tmp_path / "kept", folder=tmp_path)
+    watch.allowed.add(401)
+    page = watch.page(f"{server}/#token=second")
+    expect(page.get_by_role("alert")).to_contain_text("not the one of the server")
+    page.get_by_label("Token, or the whole link").fill(f"{server}/#token=first")
+    page.get_by_role("button", name="Enter").click()
+    expect(page.get_by_label("Your question")).to_be_visible()
