@@ -21,6 +21,9 @@ SHORT, LEAST_FACTS = 3, 5
 # So many of the things that an alias may mean are tried in the place of the likeliest.
 MOST_MEANT = 8
 
+# A text that is nearly nothing.
+_NOTHING = "?!"
+
 # Words that are also aliases ("He", "US", "Who", "King"): in lower case they are what they are in
 # English, and in capitals where a sentence begins.
 _WORDS = """
@@ -66,6 +69,14 @@ class NodeNames:
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def prepare(self) -> None:
+        """Make what is made once, which the first text that needs it would wait for."""
+        _ = self._names_text, self._aliases_text, self.index.comparable.plain
+        if len(self):
+            self.index.nearest(_NOTHING)
+        if len(self._long_aliases):
+            self._long_aliases.nearest(_NOTHING)
 
     @cached_property
     def _facts(self) -> list[int]:
@@ -127,11 +138,10 @@ class NodeNames:
                 yield from map(self._kb.name_of, self._of_alias[alias])
             return
         name, similar = self.index.nearest(text)
-        if len(self._long_aliases):
-            alias, other = self._long_aliases.nearest(text)
-            if other * NEAR_ALIAS > similar:
-                yield from map(self._kb.name_of, self._of_alias[alias])
-                return
+        aliases = self._long_aliases
+        if len(aliases) and (alias := aliases.nearer(text, similar / NEAR_ALIAS)) is not None:
+            yield from map(self._kb.name_of, self._of_alias[alias])
+            return
         yield name
 
     def related(self, name: str, question: str) -> list[str]:

@@ -169,6 +169,17 @@ class Parser:
             return found
         return read_silence(self.folder, self.model, mark, REFUSALS_ELSEWHERE)
 
+    def prepare(self) -> None:
+        """Make what is made once, so that no question waits for it: lists of names and of words.
+
+        Raises RefusalError for a damaged file.
+        """
+        if self.silence is not None:
+            self.silence.prepare()
+        example = f"What is the capital of {next(iter(self.kb.names_of_kind('entity')), 'it')}?"
+        for _ in self.ask_many([example], top=3):
+            pass
+
     @classmethod
     def load(
         cls, run: Path | str, kb: KnowledgeBase | str | Path | None = None, *,

@@ -186,7 +186,17 @@ class Index:
                 self._nearest[text] = self._most_similar(text)
         return self._nearest[text]
 
-    def _most_similar(self, text: str) -> tuple[str, float]:
+    def nearer(self, text: str, similar: float) -> str | None:
+        """The most similar text where that is more similar than so much; else None."""
+        if (found := self._nearest.get(text)) is None:
+            if (same := self.folded(text)) is not None:
+                found = self._nearest[text] = same, 100.0
+            else:
+                found = self._most_similar(text, similar)
+        return found[0] if found[1] > similar else None
+
+    def _most_similar(self, text: str, least: float = 0.0) -> tuple[str, float]:
+        """The most similar text, or any one where that is less similar than ``least``."""
         wanted, best, most = _plain(text), self.texts[0], -1.0
         bounds = self._bags.bounds(wanted, len(_in_order(wanted)))
         # The second is what `fuzz.token_sort_ratio` gives, but the words are sorted once.
@@ -194,7 +204,7 @@ class Index:
             (wanted, self._plain, 1.0),
             (_in_order(wanted), self._in_order, SORTED),
         ):
-            hit = _best(asked, known, bounds, max(0.0, most / weight))
+            hit = _best(asked, known, bounds, max(0.0, most / weight, least / weight))
             if hit is not None and hit[1] * weight > most:
                 best, most = self.texts[hit[0]], hit[1] * weight
         return best, most
@@ -247,15 +257,18 @@ class _Bags:
 
         ``size``: the smallest length that ``wanted`` has in whatever order.
         """
-        shared = np.zeros(len(self._sizes), np.int32)
+        # No sum is larger than the text; small numbers are added faster.
+        shared = np.zeros(len(self._sizes), np.uint8 if len(wanted) < 256 else np.int32)
         numbers, counts = np.unique(_numbers(wanted) % self.LETTERS, return_counts=True)
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             if count > 255:  # more than is counted
                 shared += count
             else:
-                shared += np.minimum(self._counts[number], count)
-        found: npt.NDArray[np.float64] = 200 * shared / np.maximum(self._sizes + size, 1)
-        found[self._sizes + size == 0] = 100.0
+                shared += np.minimum(self._counts[number], np.uint8(count))
+        found = np.multiply(shared, 200.0, dtype=np.float64)
+        found /= np.maximum(self._sizes + size, 1)
+        if size == 0:
+            found[self._sizes == 0] = 100.0
         return found
 
 
@@ -275,11 +288,13 @@ def _best(
     """The first of the most similar texts that are as similar as ``least``, as (number, score)."""
     if least > 100:
         return None
-    if len(known) > FIRST:
+    near = np.flatnonzero(bounds >= least - ROUNDING)
+    if len(near) > 2 * FIRST:
         # What some are like bounds what the best is like; few others reach that.
-        first = np.argpartition(bounds, -FIRST)[-FIRST:].tolist()
+        first = near[np.argpartition(bounds[near], -FIRST)[-FIRST:]].tolist()
         least = max(least, *(fuzz.ratio(asked, known[at]) for at in first))
-    near = np.flatnonzero(bounds >= least - ROUNDING).tolist()
+        near = near[bounds[near] >= least - ROUNDING]
+    near = near.tolist()
     least = max(0.0, least - ROUNDING)
     hit = process.extractOne(
         asked, [known[at] for at in near], scorer=fuzz.ratio, score_cutoff=least

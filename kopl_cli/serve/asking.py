@@ -185,7 +185,7 @@ class Asker:
         is_new = not self.is_loaded(first.base)
         parser = self._parser(first.base)
         if is_new and not first.question:
-            _warmed(parser, first.base)
+            parser.prepare()
         new: dict[tuple[Any, ...], list[_Asked]] = {}
         for one in batch:
             if (known := self._known.get(one.key)) is not None:
@@ -239,15 +239,6 @@ class Asker:
         if isinstance(found, KoplError):
             raise found
         return found
-
-
-def _warmed(parser: Parser, base: Base) -> None:
-    """Ask once: the first question makes the lists of names, and what torch makes when it runs."""
-    name = next(
-        (name for node in range(base.kb.entity_count) if (name := base.kb.name_of(node))), "it"
-    )
-    for _ in parser.ask_many([f"What is the capital of {name}?"], top=3, beams=4):
-        pass
 
 
 def _load(run: ServedRun, base: Base) -> Parser:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from rapidfuzz import fuzz, process
 from rapidfuzz.distance import OSA
 
+from kb.store import NODES
 from kopl.answer_forms import AnswerForm, Is
 from kopl.functions import FIND, RELATE
 from kopl.program import Call, post_order
@@ -193,6 +194,7 @@ class Evidencer:
     def prepare(self) -> None:
         """Make what is made once, which the first question that needs it would wait for."""
         _ = self.name_words, self._called_with, self._by_letter
+        _ = self.linker.kb.comparable(NODES).plain
 
     @cached_property
     def name_words(self) -> Mapping[str, bool]:
@@ -207,7 +209,7 @@ class Evidencer:
     @cached_property
     def _called(self) -> list[str]:
         """All names and aliases."""
-        return self.linker.kb.comparable(("entity", "concept")).names
+        return self.linker.kb.comparable(NODES).names
 
     @cached_property
     def _called_with(self) -> Mapping[str, Sequence[int]]:

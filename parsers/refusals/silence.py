@@ -126,6 +126,11 @@ class Silence:
         self.linker, self.premises = self.evidencer.linker, Premises(self.evidencer)
         self.evidencer.talk = dict(talk)
 
+    def prepare(self) -> None:
+        """Make the lists that are made once, which a question would wait for."""
+        self.evidencer.prepare()
+        self.linker.names.prepare()
+
     def judged(
         self, question: str, tried: Sequence[Tried], best: Tried, least: float | None = None,
         unnamed: bool = False,

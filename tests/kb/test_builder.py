@@ -35,7 +35,7 @@ from kb import (
     write_snapshot,
 )
 from kb.store import suggest
-from kopl_base.errors import near_names
+from kopl_base.errors import Comparable, near_names
 from kopl_base.progress import Progress
 from tests.kb.strategies import document_of
 
@@ -267,6 +267,9 @@ def test_nodes_without_name_or_concept(tmp_path: Path) -> None:
 def test_near_names() -> None:
     assert near_names("Pariss", ["Rome", "Paris", "Perth"])[0] == "Paris"
     assert near_names("Zzz", ["Rome", "Paris"]) == []
+    ready = Comparable(["Rome", "Paris", "Perth"])
+    for text in ("Pariss", "Zzz", "ROME!", ""):
+        assert near_names(text, ready) == near_names(text, ready.names)
     knowledge = paris().build()
     assert suggest(knowledge, "capitol of", ["relation"]) == ["capital of"]
     assert suggest(knowledge, "citty", ["concept", "entity"])[0] == "city"

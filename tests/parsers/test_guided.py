@@ -54,7 +54,7 @@ def test_no_call_of_what_an_untrained_network_writes_finds_nothing(
         for example in model.prepare(small_examples[::4])[0]:
             for guided in (True, False):
                 runs = PartialRuns(executor)
-                [found] = decoder.best([example.asked], 3, runs if guided else None)
+                [found] = decoder.best([example.asked], 3, [runs] if guided else ())
                 for written in found:
                     assert written.program is not None
                     calls = post_order(written.program)

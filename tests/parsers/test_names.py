@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from kb import Builder, KnowledgeBase
 from kopl.executor import Executor
 from kopl.text import read
 from parsers.actions import Actions
-from parsers.linking import Linker, Mentions, unsaid
-from parsers.names import NodeNames, with_others
+from parsers.linking import Linker, Mentions, stem, unsaid
+from parsers.names import NodeNames, _holding, with_others
+from parsers.refusals.evidence import Evidencer
+from parsers.refusals.wording import Wording
+from parsers.spelling import Index, letters
 from parsers.steps import NotExpressible, steps_of
 from parsers.tokens import Question
 
@@ -210,3 +215,38 @@ def test_the_items_of_what_is_named_are_known() -> None:
     has, leads = ([actions.entries[number] for number in numbers] for numbers in found.known)
     assert ("relation", "country") in has
     assert not leads
+
+
+# --- lists that are made once give what going through all names gives ---------------------------
+
+
+@pytest.mark.parametrize("name", ["city", "City B", "i", "u.s", "king", "a (b", "congo", "X_"])
+def test_names_that_hold_others_are_those_that_have_the_words(name: str) -> None:
+    texts = ["city", "City B", "the city.", "Citycity city city", "U.S", "a (b", "X_", "xI", "i_i"]
+    held = re.compile(rf"(?<!\w){re.escape(name.lower())}(?!\w)")
+    wanted = [text for text in texts for _ in held.finditer(text.lower())]
+    assert [*_holding("\n".join(texts).lower(), texts, name)] == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Martin", "Luther Martin", "United King", "internal-alliance", "Peru", "", "city cities"],
+)
+def test_a_part_of_a_name_has_words_of_one_name(text: str) -> None:
+    def words(called: str) -> set[str]:
+        return {stem(letters(word)) for word in called.replace("-", " ").split()}
+
+    called = [*KB.called("entity"), *KB.called("concept")]
+    evidencer = Evidencer(LINKER, MENTIONS, Wording())
+    assert evidencer.is_part_of_a_name(text) == any(words(text) <= words(one) for one in called)
+    assert set(evidencer.name_words) == {word for one in called for word in words(one)}
+
+
+def test_a_nearer_alias_is_the_nearest_where_that_is_near_enough() -> None:
+    index = Index(["Britain", "Zaire", "Einstein", "French", "America", "British"])
+    for text in ("Britan", "einstien", "frensh toast", "q", "brit", "Zaire"):
+        nearest, similar = index.nearest(text)
+        fresh = Index(index.texts)
+        assert fresh.nearer(text, similar - 1) == nearest
+        assert fresh.nearer(text, similar) is None
+        assert fresh.nearest(text) == (nearest, similar)

@@ -488,3 +488,11 @@ def test_what_a_program_leaves_out_is_not_answered(
 ) -> None:
     tried = Tried(Prediction(program, -0.01, read(program)), ("8",))
     assert evidencer.of(question, [tried], tried).left_out == left
+
+
+def test_what_questions_would_wait_for_is_made_before(run: Path) -> None:
+    parser = Parser.load(run)
+    parser.prepare()
+    assert parser.silence is not None
+    made = {**vars(parser.silence.evidencer)}
+    assert {"name_words", "_called_with", "_by_letter"} <= made.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -240,32 +240,35 @@ class PointerModel(Model):
         asked = self._read([self.read(question) for question in questions])
         if beams == 1 and not guided:
             return [[self._prediction(one) for one in found] for found in decoder.best(asked)]
-        kept = beams if constrained else 0
         return [
-            self._chosen(decoder.best([question], beams)[0], question, kept, guided)
+            found
             for question in asked
+            for found in self._chosen(
+                decoder.best([question], beams), [question], beams, constrained, guided
+            )
         ]
 
     def written_together(
         self, questions: Sequence[str], beams: int, constrained: bool, guided: bool
     ) -> list[list[Prediction]]:
-        """The same with one search for all questions."""
+        """The same with one search for all questions, and one more for those that need it."""
         if beams == 1 and not guided:
             return self.written(questions, beams, constrained, guided)
         asked = self._read([self.read(question) for question in questions])
-        kept = beams if constrained else 0
         every = self._decoder(constrained).best(asked, beams)
-        return [
-            self._chosen(found, question, kept, guided)
-            for found, question in zip(every, asked, strict=True)
-        ]
+        return self._chosen(every, asked, beams, constrained, guided)
 
     def _chosen(
-        self, found: list[Written], asked: Asked, beams: int, guided: bool
-    ) -> list[Prediction]:
+        self,
+        every: list[list[Written]],
+        asked: Sequence[Asked],
+        beams: int,
+        constrained: bool,
+        guided: bool,
+    ) -> list[list[Prediction]]:
         if guided:
-            found = self._guided(found, asked, beams)
-        return [self._prediction(one) for one in _together(found)]
+            every = self._guided(every, asked, beams if constrained else 0)
+        return [[self._prediction(one) for one in _together(found)] for found in every]
 
     @cached_property
     def speller(self) -> Speller:
@@ -276,22 +279,37 @@ class PointerModel(Model):
         """A question as the model reads it, slips of the pen mended."""
         return Question.of(self.speller.text(question))
 
-    def _guided(self, found: list[Written], asked: Asked, beams: int) -> list[Written]:
+    def _guided(
+        self, every: list[list[Written]], asked: Sequence[Asked], beams: int
+    ) -> list[list[Written]]:
         """What was found and, where the best says nothing, what a second search finds.
 
         And with what else the names in a program may mean: of an alias always, of a part of a
         longer name where the program says nothing. ``beams``: of the second search, 0 for none.
         """
-        runs = PartialRuns(self.language.executor)
-        best = found[0].program if found else None
-        if beams and (best is None or runs.says_nothing(best)):
-            [more] = self._decoder(True).best([asked], beams, runs)
-            text, names = asked.question.text, self.linker.names
-            found = _with_others(
-                _merged(found, more),
-                lambda one: with_related(one, names, text) if runs.says_nothing(one) else (),
+        every = [*every]
+        runs = [PartialRuns(self.language.executor) for _ in asked]
+        again = [
+            at for at, found in enumerate(every)
+            if beams and (
+                not found or (best := found[0].program) is None or runs[at].says_nothing(best)
             )
-        return _with_others(found, lambda one: with_others(one, asked.mentioned.several))
+        ]  # fmt: skip
+        if again:
+            questions = [asked[at] for at in again]
+            second = self._decoder(True).best(questions, beams, [runs[at] for at in again])
+            for at, more in zip(again, second, strict=True):
+                every[at] = self._with_related(_merged(every[at], more), asked[at], runs[at])
+        return [
+            _with_others(found, partial(with_others, several=one.mentioned.several))
+            for found, one in zip(every, asked, strict=True)
+        ]
+
+    def _with_related(self, found: list[Written], asked: Asked, runs: PartialRuns) -> list[Written]:
+        text, names = asked.question.text, self.linker.names
+        return _with_others(
+            found, lambda one: with_related(one, names, text) if runs.says_nothing(one) else ()
+        )
 
     def _read(self, questions: Sequence[Question]) -> list[Asked]:
         """The questions with all that the network reads of them."""
@@ -350,11 +368,12 @@ class Decoder:
 
     @torch.inference_mode()
     def best(
-        self, questions: Sequence[Asked], width: int = 1, runs: PartialRuns | None = None
+        self, questions: Sequence[Asked], width: int = 1, runs: Sequence[PartialRuns] = ()
     ) -> list[list[Written]]:
         """For each question, which must have words, what a beam finds, the most probable first.
 
-        With ``runs``, no program is gone on with whose last call finds nothing.
+        With ``runs``, one for each question, no program is gone on with whose last call finds
+        nothing.
         """
         self.network.eval()
         device = self.network.action_bias.device
@@ -383,9 +402,9 @@ class Decoder:
                     self._draft(asked.question, self.linker),
                     self.actions,
                     self._known,
-                    runs.finds_nothing if runs else None,
+                    runs[at].finds_nothing if runs else None,
                 )
-                for asked in questions
+                for at, asked in enumerate(questions)
             ],
             said=said,
         )

@@ -72,6 +72,7 @@ class ActionVectors:
     """What the actions are, the same for all steps of a batch."""
 
     learnt: Tensor  # A × H
+    table: Tensor  # A+1 × H: these, and what begins a program
     letters: Tensor  # A × LETTERS, of length 1, or 0 for what is no item
     pretrained: Tensor | None  # A × P, of length 1
 
@@ -177,7 +178,9 @@ class Network(nn.Module):
             left = torch.rand(self.size, 1, device=own.device) < self.forget_items
             called = called.masked_fill((left & self.is_item.unsqueeze(-1)).unsqueeze(-1), 0.0)
         pretrained = normalize(self.alike(self.name_vectors), dim=-1) if self.pretrained else None
-        return ActionVectors(own + self.name(called.sum(-2) / known), self.name_letters, pretrained)
+        learnt = own + self.name(called.sum(-2) / known)
+        table = torch.cat([learnt, self.actions.weight[self.size :]])
+        return ActionVectors(learnt, table, self.name_letters, pretrained)
 
     def encode(self, words: Words) -> tuple[Encoded, Tensor]:
         """The questions, and a first state of the decoder."""
@@ -225,9 +228,10 @@ class Network(nn.Module):
 
         ``previous`` numbers actions, tokens (from A on) or -1 for the begin.
         """
-        begin, tokens = self.actions.weight[self.size], encoded.tokens
-        table = torch.cat([vectors.learnt, begin.unsqueeze(0)])
-        by_action = table[torch.where(previous < 0, self.size, previous).clamp(max=self.size)]
+        tokens = encoded.tokens
+        by_action = vectors.table[
+            torch.where(previous < 0, self.size, previous).clamp(max=self.size)
+        ]
         places = (previous - self.size).clamp(min=0)
         by_token = self.copied(
             tokens.gather(1, places.unsqueeze(-1).expand(-1, -1, tokens.shape[-1]))
@@ -252,13 +256,13 @@ class Network(nn.Module):
         meant = self.mention(joined) @ turned + self.drawn * fitting.clamp(max=1)
         meant = meant.masked_fill(outside, NEVER).softmax(-1)
         alike = normalize(meant @ encoded.letters, dim=-1) @ vectors.letters.T
-        by_action = joined @ vectors.learnt.T + self.action_bias
+        by_action = joined @ vectors.learnt.T
+        by_action += self.action_bias
         # Five: a likeness of letters is at most 1, and a score must outweigh what is learnt.
-        by_action = by_action + 5 * weights[..., :1] * alike
-        by_action = by_action + weights[..., 1:2] * encoded.items.unsqueeze(1)
+        by_action += 5 * weights[..., :1] * alike
+        by_action += weights[..., 1:2] * encoded.items.unsqueeze(1)
         if weights.shape[-1] > OLD_WEIGHTS:
-            known = weights[..., OLD_WEIGHTS:] @ encoded.known.transpose(1, 2)
-            by_action = by_action + known
+            by_action += weights[..., OLD_WEIGHTS:] @ encoded.known.transpose(1, 2)
         if vectors.pretrained is not None:
             seen = normalize(self.alike(meant @ encoded.vectors), dim=-1)
             by_action = by_action + 5 * weights[..., 3:4] * (
