@@ -253,19 +253,29 @@ def _print_part(part: str, own: Mapping[str, int]) -> None:
 
 
 def _calibrate(old: Path, folder: Path, kb: KnowledgeBase) -> None:
-    """Fit what ``kopl ask`` goes by; when it is silent only where the old run knows that, too."""
+    """Fit what ``kopl ask`` goes by; when it is silent only where the old run knows that, too.
+
+    A lesson moves the confidences of answers little, and leaves few questions to fit refusals on:
+    those of the old run stay, but on another knowledge base.
+    """
     from kopl_cli.calibration import calibrate_for_asking
+    from parsers.checkpoint import read_run
     from parsers.evaluation.confidence import ASKING, Decoding
-    from parsers.evaluation.runs import calibrate
-    from parsers.learning import VALIDATED
+    from parsers.evaluation.runs import calibrate, keep_refusals
+    from parsers.learning import VALIDATED, learnt_in_all
     from parsers.parser import BEAMS, Parser
     from parsers.refusals.silence import FILE as REFUSALS
     from parsers.refusals.silence import FILE_ELSEWHERE as ELSEWHERE
 
-    if (old / REFUSALS).exists():
+    parser = Parser.load(folder, kb)
+    is_same = read_run(old)[1].fingerprint == kb.fingerprint
+    if is_same and keep_refusals(old, folder, parser, learnt_in_all(folder)):
+        calibrate(folder, parser, Decoding(BEAMS, guided=True), ASKING)
+        print("it refuses as before, and knows the words of the lesson", flush=True)
+    elif (old / REFUSALS).exists():
         calibrate_for_asking(folder, kb, ASKING, VALIDATED, (old / ELSEWHERE).exists())
     else:
-        calibrate(folder, Parser.load(folder, kb), Decoding(BEAMS, guided=True), ASKING)
+        calibrate(folder, parser, Decoding(BEAMS, guided=True), ASKING)
 
 
 def _print_changes(changed: Sequence[Change]) -> None:

@@ -18,7 +18,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from random import Random
 from typing import Any, Protocol
@@ -161,6 +161,12 @@ class Lesson:
     def train(self) -> list[Example]:
         """All that is learnt in an epoch."""
         return [*self.replay, *self.similar, *(list(self.corrections) * COPIES)]
+
+
+def learnt_in_all(folder: Path) -> Iterator[Example]:
+    """All that a run has learnt whose lesson is written: what is of the lesson, then the rest."""
+    lesson = islice(read_examples(folder / "train.jsonl"), read_learned(folder).get("replay"), None)
+    return chain(lesson, read_examples(pool_of(folder)))
 
 
 def pool_of(folder: Path) -> Path:

@@ -61,8 +61,8 @@ STAGES: dict[str, dict[str, float]] = {
         "evaluating": 0.05, "calibrating refusals": 0.05,
     },
     "lesson": {
-        "preparing the lesson": 0.1, "reading questions": 0.05, "epoch": 0.4, "calibrating": 0.1,
-        "calibrating refusals": 0.2, "asking before and after": 0.15,
+        "preparing the lesson": 0.1, "reading questions": 0.05, "epoch": 0.55, "calibrating": 0.1,
+        "asking before and after": 0.2,
     },
 }  # fmt: skip
 SAID = {

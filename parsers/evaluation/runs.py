@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kb import KnowledgeBase
@@ -28,6 +28,7 @@ from parsers.evaluation.html import Shown, worst_errors
 from parsers.evaluation.report import Comparison, EvaluationError, ScoredRun, same_questions
 from parsers.parser import Parser
 from parsers.refusals.silence import (
+    FILE,
     FILE_ELSEWHERE,
     RefusalError,
     Silence,
@@ -37,6 +38,7 @@ from parsers.refusals.silence import (
     write_silence,
 )
 from parsers.refusals.silence import fit as fit_silence
+from parsers.refusals.wording import Wording
 
 
 def compare(
@@ -163,6 +165,26 @@ def calibrate_refusals(
         found = fit_silence(parser.model, training, answerable, outside, beams, bar.advance)
     write_silence(folder, found, weights_mark(folder))
     return found
+
+
+def keep_refusals(
+    old: Path, folder: Path, parser: Parser, learnt: Iterable[Example]
+) -> bool:  # fmt: skip
+    """Let a run that went on from an ``old`` one refuse as that does, over the same knowledge base.
+
+    What that was fitted on stays; words are counted anew over all that the run has ``learnt``: over
+    a part of it alone, many words of the rest would be strange. False where the old run has no
+    refusals. Raises KoplError where they are damaged.
+    """
+    wording: Wording | None = None
+    for name in (FILE, FILE_ELSEWHERE):
+        fitted = read_silence(old, parser.model, weights_mark(old), name)
+        if fitted is None:
+            continue
+        if wording is None:
+            wording = Wording.of(learnt, fitted.linker)
+        write_silence(folder, fitted.for_words(wording), weights_mark(folder), name)
+    return (folder / FILE).exists()
 
 
 def calibrate_refusals_elsewhere(

@@ -121,6 +121,7 @@ class Silence:
         self, model: Model, wording: Wording, classifier: Classifier, talk: Mapping[str, float],
         least: float, fitted: Fitted,
     ) -> None:  # fmt: skip
+        self._model = model
         self.wording, self.classifier, self.least, self.fitted = wording, classifier, least, fitted
         self.evidencer = evidencer_of(model, wording)
         self.linker, self.premises = self.evidencer.linker, Premises(self.evidencer)
@@ -173,6 +174,12 @@ class Silence:
         if evidence.unused and (kind in ("unsure", "ambiguous") or (kind == "schema" and is_read)):
             return left_out(evidence.unused)
         return refusal_of(kind, evidence, tried, best, self.linker)
+
+    def for_words(self, wording: Wording) -> Silence:
+        """The same with other counts of words, as of a run that was trained further."""
+        return Silence(
+            self._model, wording, self.classifier, self.evidencer.talk, self.least, self.fitted
+        )
 
     def knows_schema(self) -> bool:
         """Whether training had most relations and keys of the knowledge base; else it is another.

@@ -16,6 +16,7 @@ from kopl_base.training.loop import TrainingLoop
 from kopl_cli import main
 from parsers.corrections import FILE, Correction, append, read_corrections
 from parsers.linking import Linker
+from tests.parsers.test_refusals import outside
 
 AREA = 'QueryAttr(Find("Norway"), "area")'
 QUESTION = "How much turf has Norway got?"
@@ -88,6 +89,25 @@ def test_confidences_are_fitted_on_more_old_questions_than_choose(
     assert len(list(read_examples(tmp_path / "new" / "valid.jsonl"))) == 9
     _, choosing = learning._parts(tmp_path / "new")
     assert [one.question for one in choosing[5:]] == [QUESTION] and len(choosing) == 6
+
+
+def test_refusals_stay_with_words_of_all_that_was_learnt(
+    run: Path, tmp_path: Path, small_examples: list[Example]
+) -> None:
+    from parsers.evaluation.runs import calibrate_refusals
+    from parsers.parser import Parser
+
+    calibrate_refusals(run, Parser.load(run), small_examples, outside(), 4)
+    assert learn("--run", run, "--each", "4", "--replay", "2", "--set", "epochs=1") == 0
+    before, after = (Parser.load(one).silence for one in (run, tmp_path / "run-learned"))
+    assert before is not None and after is not None
+    assert (after.least, after.fitted) == (before.least, before.fitted)
+    assert after.classifier.to_json() == before.classifier.to_json()
+    # No word became strange because it is not among the few questions that were learnt again.
+    assert all(
+        after.wording.knows(word) for word in before.wording.counts if before.wording.knows(word)
+    )
+    assert after.wording.knows("turf") and not before.wording.knows("turf")
 
 
 def test_it_learns_again_from_what_it_learnt(run: Path, tmp_path: Path) -> None:
