@@ -172,17 +172,12 @@ class Desk {
   carry() {
     this.steps = [];
     this.pending = new Set();
+    const parts = partsOf(this.view.calls);
     for (const call of this.view.calls) {
-      const step = this.known.get(this.part(call));
+      const step = this.known.get(parts[call.number]);
       if (step) this.steps[call.number] = { ...step, number: call.number, path: call.path };
       else this.pending.add(call.number);
     }
-  }
-
-  /** The text of a call with all that it takes. */
-  part(call) {
-    const inputs = call.inputs.map((number) => this.part(this.view.calls[number]));
-    return JSON.stringify([call.function, call.arguments, inputs]);
   }
 
   async undoTo(text) {
@@ -259,9 +254,10 @@ class Desk {
     this.why = ran.why_empty;
     this.failed = ran.error || null;
     if (this.known.size > 2000) this.known.clear();
+    const parts = partsOf(this.view.calls);
     for (const call of this.view.calls) {
       const step = this.steps[call.number];
-      if (step && step.state !== "waiting") this.known.set(this.part(call), step);
+      if (step && step.state !== "waiting") this.known.set(parts[call.number], step);
     }
     this.draw();
     if (marked) say(this.answer ? `Answer: ${this.answer.answers.slice(0, 3).join(", ") || "nothing"}` : "");
@@ -617,6 +613,16 @@ class Desk {
       put(examples, problemNote(problem));
     }
   }
+}
+
+/** The text of each call with all that it takes: inputs come before what takes them. */
+function partsOf(calls) {
+  const found = [];
+  for (const call of calls) {
+    const own = JSON.stringify([call.function, call.arguments]);
+    found[call.number] = `${own}(${call.inputs.map((number) => found[number]).join()})`;
+  }
+  return found;
 }
 
 function differ(before, after) {

@@ -99,6 +99,15 @@ def test_a_program_is_written_by_keyboard_alone(world: str, watch: Any) -> None:
     expect(written(page)).to_have_value('QueryAttr(Find("Norway"), "population")')
 
 
+def test_a_program_may_be_as_deep_as_the_server_allows(world: str, watch: Any) -> None:
+    deep = 'Find("Norway")'
+    for _ in range(100):
+        deep = f'Or({deep}, Find("Sweden"))'
+    page = opened(watch, shown(world, deep))
+    expect(calls(page)).to_have_count(201)
+    expect(answer(page)).to_contain_text("2 answers")
+
+
 def test_values_renew_from_the_changed_call_downwards(world: str, watch: Any) -> None:
     page = opened(watch, shown(world, BORDERS))
     expect(answer(page)).to_contain_text("2")
