@@ -71,12 +71,12 @@ class View {
     put(
       this.body,
       lines,
-      run
+      run && !run.moved
         ? h(
             "section",
             { class: "card stack", "aria-label": "A lesson" },
             h("h2", {}, "A lesson"),
-            h("p", {}, "The parser that answers now: ", said(run.name || run.folder, { most: 80, tag: "code" }), run.learned_from ? [", which learned from ", said(run.learned_from, { most: 80, tag: "code" })] : null, "."),
+            h("p", {}, "The parser that answers now: ", said(run.name || run.folder, { most: 80, tag: "code" }), run.learned_from ? [", which learned from ", said(run.learned_from.split(/[\\/]/).at(-1), { most: 80, tag: "code" })] : null, "."),
             lessonOf(taught, corrections - taught),
             this.settings("lesson"),
             h("div", { class: "row" }, button("Begin the lesson", () => this.start("lesson"), { kind: "main", disabled: !able.yes || !taught })),
@@ -85,9 +85,9 @@ class View {
             "section",
             { class: "card stack", "aria-label": "The first training" },
             h("h2", {}, "The first training"),
-            h("p", {}, "No parser is loaded, so nothing answers questions yet. The default one is trained on questions that are generated from ", said(this.app.base?.name || "the knowledge base"), ", in the background: programs can be written and run meanwhile."),
+            h("p", {}, run ? ["The parser that answers now, ", said(run.name || run.folder, { most: 80, tag: "code" }), ", was trained on another knowledge base; here it goes by names alone."] : "No parser is loaded, so nothing answers questions yet.", run ? " One of its own is" : " The default one is", " trained on questions that are generated from ", said(this.app.base?.name || "the knowledge base"), ", in the background: everything else works meanwhile."),
             this.settings("default"),
-            h("div", { class: "row" }, button("Train the default parser", () => this.start("default"), { kind: "main", disabled: !able.yes })),
+            h("div", { class: "row" }, button(run ? "Train a parser for it" : "Train the default parser", () => this.start("default"), { kind: "main", disabled: !able.yes })),
           ),
     );
   }

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Route, expect
 
 from tests.serve.browser.screens import address, settle
 from tests.serve.browser.watching import assert_accessible, assert_fits
@@ -105,6 +105,22 @@ def test_what_is_no_question_is_told_with_its_place(
     page.get_by_label("or a file").set_input_files(file)
     page.get_by_role("button", name="Add these").click()
     expect(page.get_by_role("alert")).to_contain_text(says)
+
+
+def test_a_run_of_another_knowledge_base_is_not_what_learns_here(world: str, watch: Any) -> None:
+    context = watch.context(base_url=f"{world}/")
+    page = watch.page(address(world, "learn"), context=context)
+    run = {"folder": "runs/a", "name": "a", "learned_from": None, "loaded": True, "moved": True}
+
+    def info(route: Route) -> None:
+        route.fulfill(json=route.fetch().json() | {"run": run, "corrections": 3, "taught": 3})
+
+    page.route("**/api/info*", info)
+    page.reload()
+    screen = page.locator("#screen-learn")
+    expect(screen).to_contain_text("a, was trained on another knowledge base")
+    expect(screen.get_by_role("button", name="Train a parser for it")).to_be_visible()
+    expect(screen.get_by_role("button", name="Begin the lesson")).to_have_count(0)
 
 
 def test_every_form_is_a_file(world: str, watch: Any) -> None:
