@@ -143,6 +143,12 @@ def _playground(arguments: argparse.Namespace) -> Playground:
         print(f"kopl: questions go to {run.folder}, the newest run", file=sys.stderr)
     limits = ServeLimits(seconds=arguments.timeout, ids=arguments.max_ids)
     playground = Playground(limits, run, arguments.reasoner, Path(arguments.own))
+    if not _may_write(playground.folder):
+        print(
+            f"kopl: {playground.folder} cannot be written: nothing that is sent, said or trained is"
+            " kept; name another folder with --folder DIR",
+            file=sys.stderr,
+        )
     if place != "world" and Path(place).exists():  # what is trained on it finds it from anywhere
         place = str(Path(place).resolve())
     name = place if place == "world" else Path(place).name.partition(".")[0]
@@ -162,6 +168,12 @@ def _playground(arguments: argparse.Namespace) -> Playground:
     if playground.run is not run and playground.run is not None:
         print(f"kopl: {playground.run.folder} is asked, which was kept", file=sys.stderr)
     return playground
+
+
+def _may_write(folder: Path) -> bool:
+    """Whether a folder is there or may be made, and something may be put into it."""
+    there = next(one for one in (folder, *folder.absolute().parents) if one.exists())
+    return there.is_dir() and os.access(there, os.W_OK | os.X_OK)
 
 
 def _runs(folder: str | None) -> list[ServedRun]:

@@ -25,7 +25,7 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Match
 from starlette.routing import Route as Served
 
-from kopl_base.errors import KoplError
+from kopl_base.errors import KoplError, WriteError
 from kopl_base.visitors import Visitors
 from kopl_cli.serve import (
     asking,
@@ -313,5 +313,7 @@ def _http_error(request: Request, error: Exception) -> Response:
 
 def _own_error(_: Request, error: Exception) -> Response:
     log.exception("a request failed", exc_info=error)
+    if isinstance(error, OSError) and error.filename is not None:
+        return _error(WriteError(f"{error.filename}: {error.strerror}"))
     said = RequestError("something went wrong here; the server's own output says what", status=500)
     return _error(said)

@@ -103,8 +103,13 @@ class Queue:
                     f" {len(new):,} were to be added", field="questions", status=413,
                     to_try="empty it first, or send fewer",
                 )  # fmt: skip
+            before = dict(self._items)
             self._items |= new
-            self._write()
+            try:
+                self._write()
+            except BaseException:
+                self._items = before  # what was not kept is not there
+                raise
         self.ask()
         return len(new)
 

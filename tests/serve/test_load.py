@@ -21,13 +21,13 @@ from urllib.parse import quote
 import pytest
 from starlette.testclient import TestClient
 
-from kb import Builder
+from kb import Builder, KnowledgeBase
 from kb.snapshot import write_snapshot
 from kopl_base.servers import free_port
 from kopl_cli import main
 from kopl_cli.serve.bases import Playground, ServeLimits
 from tests.conftest import ROOT
-from tests.serve.conftest import client_of
+from tests.serve.conftest import ADDRESS, client_of
 
 REQUESTS = int(os.environ.get("KOPL_SERVE_REQUESTS", "300"))
 
@@ -174,6 +174,26 @@ def test_a_run_whose_knowledge_base_moved(
     assert ("/gone/kb.json" in said and "--kb KB" in said) or "cannot listen" in said
     assert main(["serve", "--port", str(free_port()), "--run", str(tmp_path / "no")]) == 2
     assert "no such run" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_the_start_and_when_it_matters(
+    world: KnowledgeBase, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    folder = tmp_path / "file" / "played"
+    given = ["serve", "--port", str(free_port()), "--folder", str(folder), "--reasoner", "no"]
+    assert main(given) == 2
+    assert f"{folder} cannot be written" in capsys.readouterr().err
+    folder = tmp_path / "played"
+    folder.mkdir()
+    (folder / "queue").write_text("")  # where a folder should be
+    playground = Playground(ServeLimits(), folder=folder)
+    playground.add(world, "world", place="world")
+    client = TestClient(client_of(playground).app, ADDRESS, raise_server_exceptions=False)
+    reply = client.post("/api/queue", json={"questions": ["Who?"]})
+    assert reply.status_code == 422 and str(folder) in reply.json()["error"]["message"]
+    assert client.get("/api/queue").json()["count"] == 0
+    playground.close()
 
 
 def test_a_reasoner_that_is_not_there_is_refused_at_the_start(
