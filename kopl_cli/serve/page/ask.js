@@ -264,7 +264,7 @@ class Ask {
         h("p", {}, question ? "A trained parser turns questions into programs; none is loaded here. You can write the program yourself." : "A parser turns questions into programs. Everything else works now: write a program with suggestions, run it, and look at every step. The examples below are good beginnings."),
         can.why && this.app.info.run ? h("p", { class: "small" }, saidWhole(sentence(can.why))) : null,
         h("div", { class: "row" }, h("a", { class: "button main", href: link({ tab: "program", program: "?" }) }, question ? "Write the program" : "Write a program"), train.yes ? button("Train the default parser", start) : null),
-        !train.yes && train.why ? h("p", { class: "small" }, "To train one here: ", saidWhole(train.why)) : null,
+        !train.yes && train.why ? h("p", { class: "small" }, saidWhole(sentence(train.why))) : null,
         failed,
       ),
     );

@@ -67,7 +67,7 @@ class View {
     const lines = [];
     if (job?.state === "failed") lines.push(note("bad", "The last training failed", h("p", {}, saidWhole(job.message || "", { most: 600 }))));
     if (job?.state === "stopped" || job?.state === "unfinished") lines.push(note("info", "The last training was stopped", job.message ? h("p", {}, said(job.message, { most: 400 })) : null, h("div", { class: "row" }, job.resumable ? button("Go on with it", () => this.start("resume")) : null, job.waits ? button("Throw it away", () => this.keep(false), { kind: "danger" }) : null)));
-    if (!able.yes) lines.push(note("warn", "Nothing can be trained here", h("p", {}, said(able.why || "", { most: 600 }))));
+    if (!able.yes) lines.push(note("warn", "Nothing can be trained here", h("p", {}, saidWhole(able.why || "", { most: 600 }))));
     put(
       this.body,
       lines,

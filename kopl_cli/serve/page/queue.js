@@ -235,6 +235,7 @@ class View {
     this.count = found.count;
     this.left = found.left;
     this.asking = found.asking || 0;
+    this.making = Boolean(found.generating);
     clearTimeout(this.later);
     if (this.asking || found.generating) this.later = setTimeout(() => this.element.hidden || this.show(), PAUSE);
     const fresh = new Map(found.items.map((one) => [one.id, one]));
@@ -252,6 +253,8 @@ class View {
 
   draw() {
     const item = this.items[this.at];
+    const making = this.making ? h("p", { class: "row small muted" }, h("span", { class: "spin", "aria-hidden": "true" }), "Questions are being made") : null;
+    if (!item && making) return put(this.card, h("div", { class: "empty" }, making));
     if (!item && this.left && !this.asking) {
       put(this.card, h("div", { class: "empty" }, h("p", {}, `${counted(this.left, "question was", "questions were")} skipped.`), button("Look at them again", () => this.again(), { kind: "main" })));
       return;
@@ -268,6 +271,7 @@ class View {
       this.card,
       h("div", { class: "row ends small muted" }, h("span", {}, `${count(done)} of ${count(this.count)} judged`), this.asking ? h("span", {}, `${count(this.asking)} still being asked`) : null),
       h("progress", { max: this.count || 1, value: done, "aria-label": "How many are judged" }),
+      making,
       h(
         "div",
         { class: "card stack" },
@@ -275,8 +279,8 @@ class View {
         h(
           "div",
           { class: "row baseline" },
-          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : "no answer"),
-          h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`),
+          predicted?.answers.length ? h("strong", { class: "big-answer" }, said(predicted.answers.join("; "), { most: 300 })) : h("span", { class: "muted" }, refused ? said(refused.message, { most: 300 }) : item.answer ? "no answer" : "no parser has read it"),
+          item.answer ? h("span", { class: `badge ${item.confidence >= 0.5 ? "accent" : "warn"}` }, `${percent(item.confidence)} sure`) : null,
           item.judged ? h("span", { class: "badge good" }, said(item.judged)) : null,
         ),
         h(

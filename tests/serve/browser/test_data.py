@@ -123,6 +123,22 @@ def test_a_run_of_another_knowledge_base_is_not_what_learns_here(world: str, wat
     expect(screen.get_by_role("button", name="Begin the lesson")).to_have_count(0)
 
 
+def test_a_queue_without_a_parser_says_so(world: str, watch: Any) -> None:
+    page = watch.page(address(world, "ask"))
+    settle(page)
+    item = {"id": "1", "question": "Who?", "answer": None, "confidence": None, "judged": None}
+    none = {"items": [], "count": 0, "left": 0, "asking": 0, "generating": True}
+    told = [none, {**none, "items": [item], "count": 1, "left": 1}]
+    page.route("**/api/queue*", lambda route: route.fulfill(json=told[0]))
+    page.get_by_role("link", name="Review").click()
+    card = page.get_by_role("region", name="The question to judge")
+    expect(card).to_contain_text("Questions are being made")
+    del told[0]
+    expect(card).to_contain_text("no parser has read it")
+    expect(card).to_contain_text("Questions are being made")
+    expect(card.get_by_text("% sure")).to_have_count(0)
+
+
 def test_every_form_is_a_file(world: str, watch: Any) -> None:
     page = watch.page(address(world, "share", p=CAPITAL, q="What is the capital of Norway?"))
     settle(page)
