@@ -40,7 +40,7 @@ async function sent(method, path, { body = null, signal = null } = {}) {
       method,
       signal,
       credentials: "same-origin",
-      headers: { ...(path.startsWith("api/info") ? {} : QUIET), ...(body === null ? {} : { "Content-Type": "application/json" }) },
+      headers: { ...QUIET, ...(body === null ? {} : { "Content-Type": "application/json" }) },
       body: body === null ? undefined : JSON.stringify(body),
     });
   } catch (error) {

@@ -65,7 +65,7 @@ async function start() {
     info = await api.info(now().kb);
   } catch (problem) {
     if (problem.status === 401) return put(content, tokenForm(opened && "The token of this link is not the one of the server: perhaps the server was started again."));
-    put(content, h("h1", {}, "KoPL playground"), problemNote(problem), problem.status === 404 && now().kb ? button("Use the first knowledge base", leave) : button("Try again", () => location.reload()));
+    put(content, h("h1", {}, "KoPL playground"), problemNote(problem), problem.field === "kb" && now().kb ? button("Use the first knowledge base", leave) : button("Try again", () => location.reload()));
     return;
   }
   frame();

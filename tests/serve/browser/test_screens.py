@@ -104,3 +104,10 @@ def test_a_link_with_another_token_says_so(own_servers: Any, watch: Any, tmp_pat
     page.get_by_label("Token, or the whole link").fill(f"{server}/#token=first")
     page.get_by_role("button", name="Enter").click()
     expect(page.get_by_label("Your question")).to_be_visible()
+
+
+def test_a_link_to_what_is_gone_leads_on(world: str, watch: Any) -> None:
+    page = watch.page(address(world, "base", kb="gone"))
+    expect(page.get_by_role("alert")).to_contain_text("there is no knowledge base 'gone'")
+    page.get_by_role("button", name="Use the first knowledge base").click()
+    expect(page.get_by_role("heading", name="Knowledge base")).to_be_visible()
