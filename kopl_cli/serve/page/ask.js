@@ -135,8 +135,8 @@ class Ask {
     put(
       this.results,
       this.card(first, found),
-      others.length ? this.others(others) : null,
       offered("answer", { app: this.app, kb: this.app.kb, question: found.question, program: first.text || null, view: first.program, answer: first.answer, before: first.text || null, reading: first }),
+      others.length ? this.others(others) : null,
     );
     say(first.refused ? `I do not know: ${first.refused.message}` : first.answer ? `Answer: ${first.answer.answers.slice(0, 3).join(", ") || "nothing was found"}` : "No answer");
   }
