@@ -46,7 +46,6 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   let at = -1;
   let counts = false; // whether the numbers of the options say something
   let shown = null; // the text whose suggestions stand in the list
-  let wanted = 0; // 1 or -1: mark the first or last suggestion as soon as there are some
   let controller = null;
 
   const ask = rested(fetchAll, WAIT);
@@ -75,16 +74,19 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
   function draw(found, prefix) {
     const named = prefix.trim();
     const as = named && !strict && !free && found.suggestions.length && !found.suggestions.some(isSaid(prefix)) ? [{ text: prefix, asItIs: true }] : [];
-    // What is marked stays marked where it is still suggested.
-    const marked = at < 0 ? -1 : found.suggestions.findIndex((one) => same(one, options[at]));
+    // What is marked stays marked where it is still suggested, also when the field was drawn anew:
+    // so what is marked, and which end is to be marked as soon as there is something, stand at the field.
+    const before = field.dataset.marked;
+    const marked = at >= 0 ? found.suggestions.findIndex((one) => same(one, options[at])) : found.suggestions.findIndex((one) => one.text === before);
     options = [...found.suggestions, ...as];
     at = -1;
     // That each of the things here has something once says nothing.
     counts = options.some((option) => option.count > 1);
     put(list, options.map((option, number) => drawn(option, number)));
     if (named && !free) list.children[Math.max(0, options.findIndex(isSaid(prefix)))]?.classList.add("is-best");
-    mark(marked >= 0 || !wanted ? marked : wanted > 0 ? 0 : options.length - 1);
-    wanted = 0;
+    const wanted = field.dataset.wanted;
+    mark(marked >= 0 || !wanted ? marked : wanted === "first" ? 0 : options.length - 1);
+    delete field.dataset.wanted;
     const more = found.count - found.suggestions.length;
     put(foot, !options.length ? (strict ? "Nothing fits here." : "Nothing is suggested; what you type is taken as it stands.") : more > 0 ? `${count(more)} more; type to narrow them down` : "");
     foot.hidden = !foot.textContent;
@@ -119,7 +121,8 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     controller?.abort();
     popup.hidden = true;
     at = -1;
-    wanted = 0;
+    delete field.dataset.wanted;
+    delete field.dataset.marked;
     field.setAttribute("aria-expanded", "false");
     field.removeAttribute("aria-activedescendant");
   }
@@ -179,7 +182,7 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
       event.preventDefault();
       const step = event.key === "ArrowDown" ? 1 : -1;
       if (popup.hidden || last < 0) {
-        wanted = step;
+        field.dataset.wanted = step > 0 ? "first" : "last";
         return open();
       }
       mark(at + step > last ? 0 : at + step < 0 ? last : at + step);

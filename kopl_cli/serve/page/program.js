@@ -315,6 +315,8 @@ class Desk {
     if (typed) again.value = typed.value;
     again.focus({ preventScroll: true });
     if (!typed) return;
+    // Which suggestion is marked, or is to be when they come.
+    for (const name of ["marked", "wanted"]) if (active.dataset[name]) again.dataset[name] = active.dataset[name];
     // What is just being typed goes on where it was.
     again.setSelectionRange(typed.from, typed.to);
     again.dispatchEvent(new Event("input"));
