@@ -31,6 +31,7 @@ class Desk {
     this.everything = false;
     this.answer = this.why = this.problem = null;
     this.queue = Promise.resolve();
+    this.loads = 0; // programs that came from elsewhere
     this.started = null; // the program as it was before it was changed
     this.runLater = rested(() => this.run(), EDITED);
     this.readLater = rested((text) => this.read(text), TYPING);
@@ -89,6 +90,7 @@ class Desk {
   }
 
   clear() {
+    this.loads += 1;
     this.running.stop();
     this.readLater.stop();
     this.runLater.stop();
@@ -102,9 +104,11 @@ class Desk {
   /** Show a program from elsewhere: a link, another screen, the back button. */
   async load(text) {
     const from = this.text;
+    this.loads += 1;
     this.text = text;
     this.started = text;
-    this.selected = null;
+    this.selected = this.view = null;
+    this.list.replaceChildren();
     this.board.hidden = false;
     this.start.hidden = true;
     this.write(text === NOTHING ? "" : text);
@@ -120,13 +124,18 @@ class Desk {
 
   /** Operations of /api/edit, after those that are under way; one change to undo. */
   change(operations, focus = null) {
+    const { loads } = this;
     this.queue = this.queue.then(async () => {
+      // A change of what has given way to another program is none of that one.
+      if (loads !== this.loads) return;
       try {
         const view = await api.editAll({ kb: this.app.kb, program: this.view ? this.view.draft : null }, [operations].flat());
         await pointerIsFree();
+        if (loads !== this.loads) return;
         this.problem = null;
         this.put(view, focus);
       } catch (problem) {
+        if (loads !== this.loads) return;
         this.problem = problem;
         this.draw();
         say(problem.message);
