@@ -131,10 +131,12 @@ export function combobox({ label, value = "", source, take, placeholder = "", st
     list.children[at]?.setAttribute("aria-selected", "false");
     at = Math.min(next, options.length - 1);
     const marked = list.children[at];
+    delete field.dataset.marked;
     if (!marked) return field.removeAttribute("aria-activedescendant");
     marked.setAttribute("aria-selected", "true");
     marked.scrollIntoView({ block: "nearest" });
     field.setAttribute("aria-activedescendant", marked.id);
+    field.dataset.marked = options[at].text;
   }
 
   function choose(number) {
