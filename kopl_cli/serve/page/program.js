@@ -287,7 +287,7 @@ class Desk {
     const { view } = this;
     this.undoButton.disabled = !this.history.canUndo;
     this.redoButton.disabled = !this.history.canRedo;
-    put(this.wrong, this.problem ? problemNote(this.problem) : null);
+    put(this.wrong, this.problem ? [problemNote(this.problem), meantFor(this.field.value)] : null);
     this.field.setAttribute("aria-invalid", String(Boolean(this.problem)));
     this.board.classList.toggle("is-stale", Boolean(this.problem));
     put(this.banner, this.swapping ? this.swapBanner() : null);
@@ -624,6 +624,14 @@ class Desk {
       put(examples, problemNote(problem));
     }
   }
+}
+
+/** Where a text that is no program may have been meant for another screen, the way there. */
+function meantFor(text) {
+  const written = text.trim();
+  if (/^(select|ask|prefix|base)\b.*[{<]/is.test(written)) return h("p", { class: "small" }, h("a", { href: link({ tab: "sparql", query: written, program: null }) }, "Open it as a query"));
+  if (/^[^()]*\s[^()]*$/.test(written)) return h("p", { class: "small" }, h("a", { href: link({ tab: "ask", question: written.replace(/\s+/g, " "), program: null }) }, "Ask it as a question"));
+  return null;
 }
 
 /** The text of each call with all that it takes: inputs come before what takes them. */

@@ -247,6 +247,19 @@ def test_text_and_chart_are_in_step_with_errors_at_their_place(world: str, watch
     assert_accessible(page)
 
 
+def test_what_was_meant_for_another_screen_finds_its_way(world: str, watch: Any) -> None:
+    page = opened(watch, shown(world, 'Find("Norway")'))
+    expect(calls(page)).to_have_count(1)
+    written(page).fill("What is the capital of Norway?")
+    page.get_by_role("link", name="Ask it as a question").click()
+    expect(page.get_by_label("Your question")).to_have_value("What is the capital of Norway?")
+    page.go_back()
+    query = 'SELECT ?e WHERE { ?e <pred:name> "Norway" }'
+    written(page).fill(query)
+    page.get_by_role("link", name="Open it as a query").click()
+    expect(page.get_by_label("Query (SPARQL)")).to_have_value(query)
+
+
 def test_back_reload_and_two_pages(world: str, watch: Any) -> None:
     context = watch.context()
     page = opened(watch, world, context=context)
