@@ -337,7 +337,7 @@ def test_a_file_goes_the_same_way(
 
     class Llama:
         def __init__(self, path: str, **options: Any) -> None:
-            assert Path(path).read_bytes() == b"GGUF" and options["n_ctx"] == 4096
+            assert Path(path).read_bytes() == b"GGUF" and options["n_ctx"] == 6144
 
         def close(self) -> None:
             """As the package frees its memory."""

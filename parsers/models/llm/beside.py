@@ -1,28 +1,29 @@
 """A trained parser beside the language model: it answers alone where it is sure.
 
-Elsewhere its programs are candidates: the language model is asked for programs of its own, then for
-the candidate that it would rather write, and everything counts by what it answers.
+Elsewhere the language model writes a program of its own, and what that answers comes first. The
+parser's answers make it surer where they are the same, and stand alone where it finds nothing.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
 from kb import KnowledgeBase
 from kopl.text import write_nested
 from parsers.languages import OutputLanguage, Prediction
-from parsers.models.llm.replies import ReadReply
+from parsers.models.llm.replies import ReadReply, voted
 from parsers.parser import Answer, Parser
 
-# So many of its programs are candidates.
-CANDIDATES = 4
+# So many of its programs are read.
+READ = 4
 # Of its programs but the first, one counts at most so much.
 OTHERS = 0.5
+# So much its votes count beside a reply: all of them together less than a repaired one.
+BESIDE = 0.5
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,19 @@ class Readings:
         return found
 
 
+def decided(
+    replies: Sequence[ReadReply], readings: Readings, language: OutputLanguage, votes: float
+) -> list[Prediction]:
+    """The predictions by the language model's replies and the parser's readings, the best first.
+
+    They vote by what they answer (`voted`); where no reply finds anything, the readings alone.
+    """
+    if not any(one.says and not one.fault for one in replies):
+        return readings.predictions(language) or voted(replies, language, votes)
+    others = [replace(one, weight=one.weight * BESIDE) for one in readings.candidates()]
+    return voted([*replies, *others], language, votes)
+
+
 class Beside:
     """The trained parser of a run, over a knowledge base that it may never have seen."""
 
@@ -80,20 +94,8 @@ class Beside:
 
     def read(self, question: str) -> Readings:
         """What it makes of a question; nothing is refused."""
-        return Readings(tuple(self.parser.ask(question, top=CANDIDATES, least_confidence=0)))
+        return Readings(tuple(self.parser.ask(question, top=READ, least_confidence=0)))
 
     def is_sure(self, readings: Readings) -> bool:
         """Whether the language model need not be asked."""
         return readings.confidence >= self.sure
-
-
-def alternatives(candidates: Sequence[ReadReply]) -> list[str]:
-    """The programs among which the language model may choose: those that answer, once each."""
-    answering = [one for one in candidates if one.says and not one.fault]
-    found = [one.prediction.program for one in answering]
-    return list(dict.fromkeys(write_nested(one) for one in found if one is not None))
-
-
-def grammar_of(programs: Sequence[str]) -> str:
-    """A grammar, in GBNF, of some programs and nothing else."""
-    return f"root ::= {' | '.join(json.dumps(one, ensure_ascii=False) for one in programs)}\n"

@@ -12,7 +12,6 @@ import json
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,11 +33,11 @@ from parsers.corrections import TAUGHT, newest, read_corrections
 from parsers.languages import Prediction
 from parsers.linking import Linker, Mentions
 from parsers.models.base import Item, Model
-from parsers.models.llm.beside import Beside, Readings, alternatives, grammar_of
+from parsers.models.llm.beside import Beside, decided
 from parsers.models.llm.client import FIELDS, Client, client_of
 from parsers.models.llm.examples import ExampleIndex, Masker, PromptExample, distinct, shown
 from parsers.models.llm.prompt import Prompt, Prompter
-from parsers.models.llm.replies import Reader, ReadReply, voted
+from parsers.models.llm.replies import Reader, voted
 from parsers.models.llm.settings import LlmSettings
 from parsers.models.llm.surroundings import Surroundings
 from parsers.settings import Settings
@@ -51,11 +50,8 @@ FITTED = 100
 # Fewer votes than this share refuse an answer, where no refusals were fitted.
 LEAST = 0.3
 AGAIN = "{fault} Write the right program, on one line."
-WHICH = "These are programs, too:\n{programs}\nWrite the right one of them, on one line."
 # Seeds are below this: what every server takes.
 SEEDS = 1 << 31
-# So much a trained parser beside counts in all, and so much the language model.
-BESIDE = 0.5
 
 
 class Nothing(nn.Module):
@@ -172,10 +168,12 @@ class LlmModel(Model):
         return client_of(self.own, self.settings.threads)
 
     @cached_property
+    def _index(self) -> ExampleIndex:
+        return ExampleIndex(self.examples)
+
+    @cached_property
     def _prompter(self) -> Prompter:
-        return Prompter(
-            self.masker, ExampleIndex(self.examples), self._around, self.own, self.settings.seed
-        )
+        return Prompter(self.masker, self._index, self._around, self.own, self.settings.seed)
 
     @cached_property
     def _beside(self) -> Beside | None:
@@ -246,7 +244,7 @@ class LlmModel(Model):
             with self._lock:
                 found.append(self._reader.candidate(reply, question, prompt.names))
         if readings is not None:
-            return self._chosen(question, prompt, found, readings, way)
+            return decided(found, readings, self.language, 1 + samples)
         last = found[0]
         for repair in range(1, repairs + 1):
             if any(one.result is not None and not one.fault for one in found):
@@ -258,28 +256,6 @@ class LlmModel(Model):
                 last = self._reader.candidate(reply, question, prompt.names, repair)
             found.append(last)
         return voted(found, self.language, 1 + samples)
-
-    def _chosen(
-        self, question: str, prompt: Prompt, own: Sequence[ReadReply], readings: Readings, way: str
-    ) -> list[Prediction]:
-        """The predictions by its own programs, the other parser's, and its choice of those."""
-        others = readings.candidates()
-        programs = alternatives(others)
-        voting = list(own)
-        if len(programs) > 1:
-            if way in ("none", "json-schema"):
-                told = WHICH.format(programs="\n".join(programs))
-                prompt, fields = prompt.with_reply(own[0].reply, told), {}
-            else:
-                fields = FIELDS[way](grammar_of(programs))
-            reply = self._ask(prompt, 0, fields)
-            with self._lock:
-                voting.append(self._reader.candidate(reply, question, prompt.names))
-        # Beside the votes of the language model, the parser's confidence counts so much in all.
-        votes = 1 + len(voting)
-        scale = votes * BESIDE / (1 - BESIDE)
-        weighed = [replace(one, weight=one.weight * scale) for one in others]
-        return voted([*weighed, *voting], self.language, votes + scale)
 
     @cached_property
     def grammar(self) -> str:

@@ -50,20 +50,20 @@ class LlmSettings(CheckedSettings):
     name: str = ""
     local: str = ""
     key_from: str = "KOPL_API_KEY"
-    examples: Annotated[Int, Field(ge=0, le=64)] = 5
+    examples: Annotated[Int, Field(ge=0, le=64)] = 16
     retrieved: Bool = True
     own: str = ""
     schema: Bool = True
     whole_schema: Annotated[Int, Field(ge=0)] = 200
     beside: str = ""
-    sure: Annotated[Float, Field(ge=0, le=1)] = 0.8
+    sure: Annotated[Float, Field(ge=0, le=1)] = 0.6
     samples: Annotated[Count, Field(le=64)] = 1
     temperature: Annotated[Float, Field(ge=0, le=2)] = 0.7
     repairs: Annotated[Int, Field(ge=0, le=2)] = 2
     grammar: GrammarName = "auto"
     depth: Annotated[Count, Field(le=32)] = 8
     longest: Annotated[Int, Field(ge=16)] = 256
-    context: Annotated[Int, Field(ge=512)] = 4096
+    context: Annotated[Int, Field(ge=512)] = 6144
     timeout: NotNegative = 120.0
     retries: Annotated[Int, Field(ge=0, le=100)] = 5
     workers: Annotated[Count, Field(le=256)] = 4
