@@ -92,8 +92,12 @@ class Asker:
         for a question without words.
         """
         if (why := self.why_not(base)) is not None:
+            _, says_how, command = why.rpartition("install it with: ")
             raise MissingPartError(
-                why, to_try="train a run: kopl train; or name one with --run RUN"
+                why,
+                to_try=command
+                if says_how
+                else "train a run: kopl train; or name one with --run RUN",
             )
         if not any(letter.isalnum() for letter in question):
             raise KoplError("the question is empty: it has no letter and no digit")

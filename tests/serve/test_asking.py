@@ -222,3 +222,14 @@ def test_what_the_first_visitor_would_wait_for_is_done_before(
     [warm, own] = reader.batches
     assert len(warm) == 1 and own == ["where is Norway"]
     assert client.get("/api/examples").status_code == 200 and drawn == [(0, examples.FIRST)]
+
+
+@pytest.mark.usefixtures("reader")
+def test_without_the_package_that_reads_the_run_the_way_is_to_install_it(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(asking, "find_spec", lambda name: None)
+    reply = ask(client, "where is Norway")
+    assert reply.status_code == 501
+    error = reply.json()["error"]
+    assert "torch" in error["message"] and error["to_try"].startswith("pip install")
