@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
@@ -65,11 +66,12 @@ def brought(extra: str) -> set[str]:
 def others(extra: str) -> list[str]:
     """The packages that are installed here and would not be with an extra only."""
     own = brought(extra) | {"kopl-toolkit", "pip", "setuptools"}
-    owners: dict[str, set[str]] = {
-        package: {re.sub(r"[-_.]+", "-", one).lower() for one in names}
-        for package, names in metadata.packages_distributions().items()
-    }
-    return sorted(package for package, names in owners.items() if not names & own)
+    kept, found = set[str](), set[str]()
+    for one in metadata.distributions():
+        name = re.sub(r"[-_.]+", "-", one.metadata["Name"] or "").lower()
+        tops = {Path(file.parts[0]).name.partition(".")[0] for file in one.files or ()}
+        (kept if name in own else found).update(top for top in tops if top.isidentifier())
+    return sorted(found - kept)
 
 
 @pytest.fixture(scope="module")
