@@ -26,7 +26,7 @@ function panel({ app, kb, program }) {
 function drawn({ formula, svg, answers, known }) {
   return [
     h("figure", { class: "picture" }, h("img", { src: `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`, alt: `Query graph: ${formula}` })),
-    h("p", { class: "small muted" }, `Answers that the reasoner gives: ${counted(known, "is", "are")} in the knowledge base, the others are predicted and need not be so.`),
+    h("p", { class: "small muted" }, `Answers that the reasoner gives: ${counted(known, "is", "are")} in the knowledge base${answers.some((one) => one.kind !== "known") ? ", the others are predicted and need not be so" : "; it predicts no others"}.`),
     h("ul", { class: "predicted" }, answers.map((one) => h("li", {}, h("div", { class: "row baseline" }, h("a", { href: link({ tab: "base", id: one.id }) }, said(one.text, { most: 80 })), h("span", { class: `badge ${one.kind === "known" ? "good" : "warn"}` }, one.kind, one.kind === "known" ? null : ` ${one.score >= 0 && one.score <= 1 ? percent(one.score) : one.score}`)), one.support ? h("p", { class: "small muted" }, said(one.support, { most: 300 })) : null))),
     h("p", { class: "small program-line" }, h("code", {}, said(formula, { most: 600 }))),
   ];
