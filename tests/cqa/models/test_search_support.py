@@ -109,7 +109,8 @@ def test_the_picture_has_a_box_for_each_entity_and_link_and_none_on_another(seed
     assert shown.count("answer") == len(set(found.answer))
     assert shown.count("answer") + shown.count("entity") == len(ends)
     assert [kind for kind in shown if kind not in ("answer", "entity")] == kinds
-    assert len(root.findall(f"{SVG}path")) == 2 * len(found.links)
+    heads = [path for path in root.findall(f"{SVG}path") if "tip" in path.attrib["class"].split()]
+    assert len(heads) == 2 * len(found.links)
     width, height = float(root.attrib["width"]), float(root.attrib["height"])
     assert all(0 <= a < c <= width and 0 <= b < d <= height for a, b, c, d in places)
     for one, other in combinations(places, 2):
