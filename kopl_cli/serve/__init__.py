@@ -69,6 +69,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="ids that one call of a program may give (default: 5000000)",
     )  # fmt: skip
     parser.add_argument(
+        "--config", metavar="NAME",
+        help="what a first training goes by: a shipped config or a YAML file of one's own, as 'kopl"
+        " train --config' takes them (default: the shipped config default)",
+    )  # fmt: skip
+    parser.add_argument(
         "--properties", metavar="FILE",
         help="JSON with the property of Wikidata of each relation and key, for queries in its form",
     )  # fmt: skip
@@ -143,6 +148,10 @@ def _playground(arguments: argparse.Namespace) -> Playground:
         print(f"kopl: questions go to {run.folder}, the newest run", file=sys.stderr)
     limits = ServeLimits(seconds=arguments.timeout, ids=arguments.max_ids)
     playground = Playground(limits, run, arguments.reasoner, Path(arguments.own))
+    if arguments.config is not None:
+        from kopl_cli.train import find_config
+
+        playground.config = str(find_config(arguments.config).resolve())
     if not _may_write(playground.folder):
         print(
             f"kopl: {playground.folder} cannot be written: nothing that is sent, said or trained is"

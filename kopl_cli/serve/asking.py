@@ -186,9 +186,8 @@ class Asker:
         if not batch:
             return
         first = batch[0]
-        is_new = not self.is_loaded(first.base)
         parser = self._parser(first.base)
-        if is_new and not first.question:
+        if not first.question:
             parser.prepare()
         new: dict[tuple[Any, ...], list[_Asked]] = {}
         for one in batch:

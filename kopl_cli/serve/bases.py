@@ -209,6 +209,8 @@ class Playground:
     reasoner: str | None = None
     # Where what is made here lies: corrections without a run, the queue, new runs, what was sent.
     folder: Path = Path("runs/playground")
+    # The config that a first training goes by; None for the default one.
+    config: str | None = None
     # Set when the server stops; whoever waits looks at it.
     closing: threading.Event = field(default_factory=threading.Event)
     bases: dict[str, Base] = field(default_factory=dict)

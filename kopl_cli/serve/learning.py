@@ -285,8 +285,10 @@ class Learning:
         if base.place is None:
             raise RequestError(f"{base.name} lies in no file that could be trained on", field="kb")
         command = ["train", "--set", f"kb={base.place}"]
-        old = self.playground.run_of(base)
-        if base.place != "world":
+        old, config = self.playground.run_of(base), self.playground.config
+        if config is not None:
+            command += ["--config", config]
+        elif base.place != "world":
             # What docs/own-kb.md tells: from a run over another one, which knows English already.
             goes_on = old is not None and old.model == "pointer"
             epochs = BEGUN_EPOCHS if goes_on else OWN_EPOCHS

@@ -6,8 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Page, Response, expect
 
+from kb import KnowledgeBase, write_snapshot
+from kopl.example import Example, write_examples
+from tests.parsers.conftest import quick
 from tests.serve.browser.screens import address, settle
 from tests.serve.browser.watching import assert_accessible
 
@@ -85,6 +89,56 @@ def test_the_whole_story(own_servers: Any, watch: Any, run: Path, tmp_path: Path
     program = watch.page(link)
     expect(program.get_by_role("region", name="What the program gives")).to_contain_text(RIGHT)
     assert (run / "best.safetensors").exists(), "the old run stays"
+
+
+@pytest.fixture
+def first_training(
+    torch: Any, small: KnowledgeBase, small_examples: list[Example], tmp_path: Path
+) -> tuple[str | Path, ...]:
+    """Arguments of a server without a run, whose first training takes seconds."""
+    kb, data, config = tmp_path / "small.kopl", tmp_path / "data", tmp_path / "quick.yaml"
+    write_snapshot(small, kb)
+    data.mkdir()
+    parts = {"train": small_examples, "valid": small_examples[:8], "test": small_examples[8:16]}
+    for name, part in parts.items():
+        write_examples(data / f"{name}.jsonl", part)
+    config.write_text(quick("pointer", "kopl", f"kb={kb}", f"data={data}").to_json())
+    return "--kb", kb, "--config", config, "--folder", tmp_path / "played"
+
+
+# Whatever the progress bar shows, however short; it is gone when the page is loaded again.
+WATCHED = """() => {
+    window.seen = [];
+    new MutationObserver(() => {
+        const bar = document.querySelector('main progress');
+        if (bar && bar.value !== window.seen.at(-1)) window.seen.push(bar.value);
+    }).observe(document.body, {subtree: true, childList: true, attributes: true});
+}"""
+
+
+def test_a_first_training_answers_questions_on_the_same_page(
+    own_servers: Any, watch: Any, first_training: tuple[str | Path, ...], tmp_path: Path
+) -> None:
+    page = watch.page(own_servers.start(*first_training, folder=tmp_path))
+    settle(page)
+    page.evaluate(WATCHED)
+    page.get_by_label("Your question").fill("What is the capital of Norway?")
+    page.keyboard.press("Enter")
+    expect(page.locator("main").get_by_text("Nobody can read this question yet")).to_be_visible()
+    page.get_by_role("button", name="Train the default parser").click()
+    page.get_by_role("progressbar", name="How far the training is").wait_for()
+    learnt = page.get_by_role("region", name="What was learnt")
+    learnt.wait_for(timeout=600_000)
+    expect(learnt).to_contain_text(re.compile(r"right\s*8\s*of\s*8"))
+    seen = page.evaluate("() => window.seen")
+    assert len(seen) > 2 and seen == sorted(seen) and seen[-1] > 0.5
+    assert_accessible(page)
+    learnt.get_by_role("button", name="Ask it").click()
+    page.get_by_role("link", name="Ask it").click()
+    page.get_by_label("Your question").fill("What is the capital of Peru?")
+    page.keyboard.press("Enter")
+    expect(page.locator("#screen-ask .answer")).to_contain_text("Lima")
+    assert page.evaluate("() => window.seen.length") >= len(seen), "it is the same page still"
 
 
 def is_kept(response: Response) -> bool:
