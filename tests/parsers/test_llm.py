@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from kb import KnowledgeBase
+from kb import Builder, KnowledgeBase
 from kopl.answer_forms import Exists, Is
 from kopl.example import Example
-from kopl.text import read
+from kopl.text import read, write_nested
 from kopl_base.errors import SettingsError
 from tests.parsers.llm_server import (
     Answer,
@@ -127,6 +127,29 @@ def test_a_vain_relation_is_followed_the_other_way(run: Run, server: Server) -> 
     found = one(run())
     assert found.text == "Oslo" and found.probability == pytest.approx(0.35)
     assert len(server.asked) == 1
+
+
+def test_a_vain_relation_gives_way_to_one_of_its_words_that_there_is(
+    tmp_path: Path, server: Server
+) -> None:
+    builder = Builder()
+    builder.add_concept("place", "place")
+    for name in ("Norway", "Mali", "Oslo", "Bamako", "Africa"):
+        builder.add_entity(name, name, ["place"])
+    builder.add_fact("Norway", "capital", "Oslo")
+    builder.add_fact("Bamako", "capital of", "Mali")
+    builder.add_fact("Mali", "part of", "Africa")  # of what it is a part is another question
+    kb = builder.build()
+    example = Example(NORWAY, read(OSLO), "Oslo")
+    parser = Parser.load(made_run(tmp_path / "run", kb, [example], server.url))
+    server.play = says(OSLO.replace("Norway", "Mali"))
+    answer = one(parser, "What is the capital of Mali?")
+    assert answer.text == "Bamako" and len(server.asked) == 1
+    assert answer.program is not None
+    assert '"capital of", "backward"' in write_nested(answer.program)
+    server.play = says(OSLO.replace("Norway", "Mali").replace('"capital"', '"member of"'))
+    [answer] = parser.ask("Who has Mali as a member?", least_confidence=0)
+    assert answer.text != "Africa"
 
 
 @pytest.mark.parametrize(

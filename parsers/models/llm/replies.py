@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from kopl.answer_forms import PLAIN, Asking, Exists, Is
 from kopl.errors import ParseError
@@ -26,6 +27,8 @@ from parsers.models.llm.surroundings import Surroundings
 
 # A program that needed a repair counts so much as one that needed none.
 REPAIRED = 0.7
+# Names of relations that share a word of so many letters at least are akin.
+SHORTEST = 4
 # So many vain calls are left out at most.
 LEFT_OUT = 3
 # What finds nothing counts so little beside what finds something.
@@ -147,14 +150,36 @@ class Reader:
     def _nearest(self, program: Call, names: Sequence[str], runs: PartialRuns) -> Call | None:
         """For a program that finds nothing, one near to it that finds something.
 
-        Its first vain relation the other way round; else without what is in vain between the things
+        Its first vain relation the other way round; else one with a word of its name that there is
+        in its place ("capital of" for "capital"); else without what is in vain between the things
         and what is asked of them; else about another one of the ``names`` that the question has.
         None where these find nothing either, or the program finds something as it is.
         """
         if not runs.says_nothing(program):
             return None
-        found = (*_turned(program, runs), *_without(program, runs), *_renamed(program, names))
+        found = chain(
+            _turned(program, runs), self._akin(program, runs), _without(program, runs),
+            _renamed(program, names),
+        )  # fmt: skip
         return next((one for one in found if _types(one) and not runs.says_nothing(one)), None)
+
+    def _akin(self, program: Call, runs: PartialRuns) -> Iterator[Call]:
+        """The program with relations that share a word with its first vain one, most words first.
+
+        Only such as the things have that the relation is followed from.
+        """
+        vain = _vain(program, runs)
+        if vain is None or vain.function is not RELATE:
+            return
+        words = _content(vain.arguments[0])
+        shared = [
+            (-len(words & _content(name)), -count, name, way)
+            for way, relations in self._around.relations(runs.nodes(vain.inputs[0])).items()
+            for name, count in relations.items()
+            if words & _content(name) and (name, way) != vain.arguments
+        ]
+        for _, _, name, way in sorted(shared):
+            yield replaced(program, {vain: Call(RELATE, vain.inputs, (name, way))})
 
     def _nothing(self, program: Call, question: str, runs: PartialRuns) -> str:
         """What is wrong with a program that finds nothing, "" where it finds something.
@@ -176,6 +201,11 @@ class Reader:
         if call.inputs and len(nodes := runs.nodes(call.inputs[0])):
             told += f" There are: {self._around.around(nodes, words)}."
         return told
+
+
+def _content(text: str) -> set[str]:
+    """The stems of a name's words, but for words as short as "of" and "in"."""
+    return {one for one in stems_of(text) if len(one) >= SHORTEST}
 
 
 def _types(program: Call) -> bool:

@@ -116,14 +116,10 @@ class Surroundings:
 
     def around(self, nodes: Ids, words: Collection[str], used: Collection[str] = ()) -> str:
         """The relations and keys of some things, with directions."""
-        kb = self.kb
-        facts, literals = kb.relational, kb.literals
+        kb, literals = self.kb, self.kb.literals
         told = []
-        for direction, numbers in (
-            ("forward", facts.of_subjects(nodes)), ("backward", facts.of_tails(nodes)),
-        ):  # fmt: skip
-            counts = Counter(kb.relations[number] for number in facts.predicate[numbers].tolist())
-            if shown := self._first(counts, words, used):
+        for direction, relations in self.relations(nodes).items():
+            if shown := self._first(relations, words, used):
                 told.append(f"{direction} {', '.join(shown)}")
         counts = Counter(
             kb.keys[number] for number in literals.predicate[literals.of_subjects(nodes)].tolist()
@@ -131,6 +127,15 @@ class Surroundings:
         if shown := self._first(counts, words, used):
             told.append(f"keys {', '.join(shown)}")
         return "; ".join(told) or "nothing is known"
+
+    def relations(self, nodes: Ids) -> dict[str, Counter[str]]:
+        """By direction, the relations that some things have, with the numbers of their facts."""
+        facts = self.kb.relational
+        ways = {"forward": facts.of_subjects(nodes), "backward": facts.of_tails(nodes)}
+        return {
+            way: Counter(self.kb.relations[one] for one in facts.predicate[numbers].tolist())
+            for way, numbers in ways.items()
+        }
 
     def _first(
         self, counts: Counter[str], words: Collection[str], used: Collection[str]
