@@ -184,7 +184,8 @@ def test_two_people_write_into_one_file(
     expect(page.get_by_text("still being asked")).to_have_count(0)
     assert_accessible(page)
     # Who reloads the page is the same reader, and goes on where the least certain ones are.
-    heading = page.get_by_role("region", name="The question to judge").get_by_role("heading")
+    judged = page.get_by_role("region", name="The question to judge")
+    heading = judged.get_by_role("heading", level=2)
     page.reload()
     first = heading.inner_text()
     page.reload()
