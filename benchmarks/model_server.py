@@ -137,60 +137,74 @@ class Model:
         torch.set_grad_enabled(False)
         rows = Rows()
         while True:
+            begin, new = self._taken(rows)
             try:
-                self._admit(rows)
+                if new:
+                    rows.join(self._read(begin, new))
                 self._step(rows)
-            except Exception as error:  # the others' requests are to be answered
-                for one in rows.requests:
+            except Exception as error:  # those that come later are to be answered
+                for one in {*rows.requests, *new}:
                     one.done.set_exception(RequestError(f"{type(error).__name__}: {error}"))
                 rows = Rows()
 
-    def _admit(self, rows: Rows) -> None:
-        """Read the prompts that wait, as far as there is room; wait for one if none is there."""
+    def _taken(self, rows: Rows) -> tuple[list[int], list[Request]]:
+        """Those that wait, as far as there is room, with what they begin with in common.
+
+        Waits for one if nothing is written.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._waiting or rows.requests)
             room = self._rows - len(rows.requests)
             if not self._waiting or not room:
-                return
-            begin, read = self._beginning(self._waiting[0].ids)
+                return [], []
+            begin = self._beginning(self._waiting[0].ids)
             new: list[Request] = []
+            longest = 0
             for one in [*self._waiting]:
                 if one.ids[: len(begin)] == begin and len(one.ids) > len(begin):
+                    longest = max(longest, len(one.ids) - len(begin))
                     new.append(one)
                     self._waiting.remove(one)
-                longest = max(len(one.ids) for one in new) - len(begin)
                 if len(new) == room or len(new) * longest >= READ_AT_ONCE:
                     break
+        return begin, new
+
+    def _beginning(self, ids: list[int]) -> list[int]:
+        """A beginning of a prompt that was read before, or is worth reading alone; else nothing."""
+        for begin, _ in self._kept:
+            if ids[: len(begin)] == begin and len(ids) > len(begin):
+                return begin
+        others = [self._last, *(one.ids for one in self._waiting if one.ids is not ids)]
+        length = max(common(ids[:-1], other) for other in others)
+        return ids[:length] if length >= SHARED else []
+
+    def _read(self, begin: list[int], new: list[Request]) -> Rows:
+        """The prompts, read; what they begin with is kept."""
         self._last = new[-1].ids
+        read: Layers = []
+        if begin:
+            kept = [one for one in self._kept if one[0] == begin]
+            if not kept:
+                whole = torch.tensor([begin])
+                kept = [(begin, self._forward(whole, self._ones(1, len(begin)), [])[0])]
+            self._kept = [*kept, *(one for one in self._kept if one[0] != begin)][:KEPT]
+            read = kept[0][1]
+        rests = [one.ids[len(begin) :] for one in new]
+        longest = max(map(len, rests))
         ids = torch.zeros(len(new), longest, dtype=torch.long)
-        mask = torch.zeros(len(new), longest, dtype=torch.long)
-        for at, one in enumerate(new):
-            rest = one.ids[len(begin) :]
+        mask = self._ones(len(new), len(begin) + longest)
+        for at, rest in enumerate(rests):
             ids[at, longest - len(rest) :] = torch.tensor(rest)
-            mask[at, longest - len(rest) :] = 1
-        mask = torch.cat([torch.ones(len(new), len(begin), dtype=torch.long), mask], 1)
+            mask[at, len(begin) : len(begin) + longest - len(rest)] = 0
         copies = [
             (keys.expand(len(new), -1, -1, -1), values.expand(len(new), -1, -1, -1))
             for keys, values in read
         ]
-        layers, logits = self._forward(ids, mask.to(self._device), copies)
-        rows.join(Rows(new, layers, mask.to(self._device), logits))
+        layers, logits = self._forward(ids, mask, copies)
+        return Rows(new, layers, mask, logits)
 
-    def _beginning(self, ids: list[int]) -> tuple[list[int], Layers]:
-        """A beginning of a prompt that was read before, or is worth reading now; else nothing."""
-        for at, (begin, read) in enumerate(self._kept):
-            if ids[: len(begin)] == begin and len(ids) > len(begin):
-                self._kept.insert(0, self._kept.pop(at))
-                return begin, read
-        others = [self._last, *(one.ids for one in self._waiting if one.ids is not ids)]
-        length = max(common(ids[:-1], other) for other in others)
-        if length < SHARED:
-            return [], []
-        begin = ids[:length]
-        whole = torch.tensor([begin])
-        read, _ = self._forward(whole, torch.ones_like(whole).to(self._device), [])
-        self._kept = [(begin, read), *self._kept][:KEPT]
-        return begin, read
+    def _ones(self, rows: int, columns: int) -> torch.Tensor:
+        return torch.ones(rows, columns, dtype=torch.long, device=self._device)
 
     def _forward(
         self, ids: torch.Tensor, mask: torch.Tensor, layers: Layers
