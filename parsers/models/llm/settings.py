@@ -33,8 +33,8 @@ class LlmSettings(CheckedSettings):
     what is known of the things that a question names is shown, too. ``whole_schema``: the relations
     and keys of the whole knowledge base as well, where there are at most so many.
 
-    ``beside`` is the run of a trained parser: it answers alone where it is ``sure`` so far; its
-    programs are candidates elsewhere.
+    ``beside`` is the run of a trained parser: it answers alone where it is ``sure`` so far;
+    elsewhere what the language model finds comes first, and what it finds where that finds nothing.
 
     Of ``samples`` the first is the most probable, the others are drawn at a ``temperature``.
     ``repairs``: so often a program that is wrong or finds nothing is sent back. ``grammar``: how a
