@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kb import KnowledgeBase
-from kb.arrays import Ids
+from kb.arrays import Ids, unique
 from kb.lookup import Facet, above, facets
 from kb.store import NameKind, suggest
 from kb.values import ValueReadError, read_quantity
@@ -147,16 +147,16 @@ def _values(
         facts = kb.literals.about(had.ids, kb.key_number(key), kb.node_count)
         if "qvalue" in wanted and on is not None:
             values = kb.literals.qualifier_values(facts, kb.key_number(on))
-            return (f"{key} with {on}", summary(kb, values, text)) if len(values) else ("", [])
-        values = np.unique(kb.literals.object[facts])
+            return (f"{key} with {on}", _summary(kb, values, text)) if len(values) else ("", [])
+        values = unique(kb.literals.object[facts])
     elif on is not None and had.table is not None:
         key, values = on, had.table.qualifier_values(had.facts, kb.key_number(on))
     else:
         return "", []
-    return (key, summary(kb, values, text)) if key and len(values) else ("", [])
+    return (key, _summary(kb, values, text)) if key and len(values) else ("", [])
 
 
-def summary(kb: KnowledgeBase, values: Ids, wanted: str) -> list[str]:
+def _summary(kb: KnowledgeBase, values: Ids, wanted: str) -> list[str]:
     """What values there are, of numbers sorted, in few words: all of a few, else the strings
     nearest to the one that was wanted, and from where to where the numbers of each unit and the
     times go.
