@@ -21,6 +21,7 @@ from kopl_cli.serve.bases import Base, Playground, ServedRun
 from kopl_cli.serve.programs import answer as answered
 from kopl_cli.serve.programs import emptied
 from kopl_cli.serve.routes import (
+    LONGEST_QUESTION,
     MAYBE,
     OBJECT,
     TEXT,
@@ -36,7 +37,6 @@ from kopl_cli.serve.routes import (
 if TYPE_CHECKING:
     from parsers.parser import Answer, Parser
 
-LONGEST_QUESTION = 2000
 # Questions that the network reads at once: more are quicker in all, but the first wait longer.
 TOGETHER = 16
 # Answers that are kept for who asks the same again.

@@ -17,7 +17,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from kopl.answer_forms import AnswerForm, read_form
 from kopl_cli.serve.bases import Base, Playground
-from kopl_cli.serve.routes import OBJECT, TEXT, WHOLE, Field, RequestError, Route, listed, record
+from kopl_cli.serve.routes import (
+    LONGEST_QUESTION,
+    OBJECT,
+    TEXT,
+    WHOLE,
+    Field,
+    RequestError,
+    Route,
+    listed,
+    record,
+)
 from parsers.corrections import (
     FILE,
     REMOVED,
@@ -38,8 +48,8 @@ from parsers.corrections import (
 if TYPE_CHECKING:
     pass
 
-# Characters of a question, a note and a name.
-LONGEST, NOTE, NAME = 2000, 2000, 100
+# Characters of a note and a name.
+NOTE, NAME = 2000, 100
 # Answers that are listed of each correction, and corrections that are listed.
 ANSWERS, LISTED = 100, 1000
 
@@ -275,7 +285,7 @@ ROUTES = [
     Route(
         "POST", "/api/corrections", "Say whether an answer is right, and what is.", _keep,
         (
-            Field("question", "text", "the question", required=True, least=1, most=LONGEST),
+            Field("question", "text", "the question", True, least=1, most=LONGEST_QUESTION),
             Field("verdict", "text", "what is said", required=True, choices=VERDICTS),
             Field("program", "program", "the program that is right"),
             Field("answer_form", "any", "how it is read as yes or no: exists, or {is: NAME}"),

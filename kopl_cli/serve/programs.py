@@ -22,6 +22,7 @@ from kopl_cli.serve.bases import Base, Playground
 from kopl_cli.serve.knowledge import FACT, fact
 from kopl_cli.serve.routes import (
     LONGEST,
+    LONGEST_QUESTION,
     MAYBE,
     MAYBE_TEXT,
     NUMBER,
@@ -360,7 +361,7 @@ STEP = record(
     became_empty=TRUTH, message=MAYBE_TEXT,
 )  # fmt: skip
 PROGRAM = Field("program", "program", "a program in any spelling, or a tree with holes", True)
-QUESTION = Field("question", "text", "its question", most=2000)
+QUESTION = Field("question", "text", "its question", most=LONGEST_QUESTION)
 _EITHER = Field("program", "program", "a program in any spelling")
 _QUERY = Field("query", "text", "a SPARQL query", most=LONGEST)
 _FORM_NAMES = ("kopl", *SPELLINGS, "sparql", *CHARTS)

@@ -19,11 +19,12 @@ from typing import Any
 from kopl.example import read_questions
 from kopl_base.errors import KoplError
 from kopl_base.stream import writing
-from kopl_cli.serve.asking import LONGEST_QUESTION, Asker
+from kopl_cli.serve.asking import Asker
 from kopl_cli.serve.bases import Base, Playground
 from kopl_cli.serve.children import Child
 from kopl_cli.serve.correcting import Corrections
 from kopl_cli.serve.routes import (
+    LONGEST_QUESTION,
     OBJECT,
     TRUTH,
     WHOLE,

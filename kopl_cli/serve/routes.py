@@ -25,6 +25,8 @@ QUIET = "X-Errors"
 QUIETED = (400, 404, 422)
 # The longest text of a program or a query.
 LONGEST = 60_000
+# Characters of a question.
+LONGEST_QUESTION = 2000
 
 FieldType: TypeAlias = Literal[
     "text", "integer", "number", "truth", "object", "list", "program", "any"

@@ -3,7 +3,7 @@
 import * as api from "./api.js";
 import { same } from "./chart.js";
 import { mends } from "./edit.js";
-import { answerText, confidence, explaining, explanation, formText, isSure } from "./pieces.js";
+import { answerText, confidence, explaining, explanation, formText, isSure, LONGEST_QUESTION } from "./pieces.js";
 import { append, button, count, counted, cut, h, labelled, note, percent, problemNote, put, said, saidWhole, say, visible } from "./dom.js";
 import { asked, forgetAsked, go, link, now, offered, remember, viewed } from "./state.js";
 
@@ -21,7 +21,6 @@ export const screen = {
 const READINGS = 4; // programs that the parser thinks of
 const EXAMPLES = 6;
 const KINDS = 5; // of things, told on the first screen
-const LONGEST = 2000; // characters of a question
 
 class Ask {
   constructor(element, app) {
@@ -105,9 +104,9 @@ class Ask {
       return;
     }
     const length = [...question].length;
-    if (length > LONGEST) {
+    if (length > LONGEST_QUESTION) {
       this.asking.stop();
-      put(this.results, note("warn", "This question is too long", h("p", {}, `It has ${count(length)} characters; a question may have ${count(LONGEST)}. Make it shorter, then ask again.`)));
+      put(this.results, note("warn", "This question is too long", h("p", {}, `It has ${count(length)} characters; a question may have ${count(LONGEST_QUESTION)}. Make it shorter, then ask again.`)));
       return;
     }
     remember(question, this.app.kb);

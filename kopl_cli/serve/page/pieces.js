@@ -5,6 +5,9 @@ import { chart } from "./chart.js";
 import { count, counted, cut, h, percent, problemNote, put, s, said, saidWhole, visible } from "./dom.js";
 import { link } from "./state.js";
 
+/** The characters that a question may have, as the server counts them. */
+export const LONGEST_QUESTION = 2000;
+
 /** A fact as a line: subject, relation or key, value, and its qualifiers below. */
 export function factItem(fact) {
   if (!fact.subject) return h("li", { class: "fact-card" }, said(fact.text, { most: 400 }));

@@ -4,7 +4,7 @@
 import * as api from "./api.js";
 import { button, count, counted, h, isTyping, labelled, note, percent, problemNote, put, said, saidWhole, say } from "./dom.js";
 import { download } from "./files.js";
-import { explaining, explanation, formText } from "./pieces.js";
+import { explaining, explanation, formText, LONGEST_QUESTION } from "./pieces.js";
 import { go, link, offer, prefer, preference, viewed } from "./state.js";
 
 // Each with its key in the queue, the word on its button, and what it means.
@@ -49,7 +49,6 @@ function reader() {
 }
 // Questions of one request stay below what a request may hold.
 const LONGEST = 48_000;
-const LONGEST_QUESTION = 2000; // characters
 
 export const screen = {
   name: "queue",
