@@ -15,8 +15,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from kopl.answer_forms import AnswerForm, read_form
 from kopl_cli.serve.bases import Base, Playground
+from kopl_cli.serve.programs import AS_YES_OR_NO, form_of
 from kopl_cli.serve.routes import (
     LONGEST_QUESTION,
     OBJECT,
@@ -117,7 +117,7 @@ class Corrections:
         if not any(letter.isalnum() for letter in question):
             raise RequestError("question: it has no letter and no digit", field="question")
         predicted = _predicted(said["predicted"])
-        program, form = said["program"], _form(said["answer_form"], "answer_form")
+        program, form = said["program"], form_of(said["answer_form"], "answer_form")
         if program is None and verdict in ("right", "wrong data") and predicted is not None:
             program = predicted.program
             self._shown(base, said["predicted"], predicted, verdict)
@@ -210,13 +210,6 @@ def _predicted(said: Mapping[str, Any] | None) -> Predicted | None:
         raise RequestError(f"predicted: {error}", field="predicted") from None
 
 
-def _form(said: Any, field: str) -> AnswerForm | None:
-    try:
-        return read_form(said)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise RequestError(f"{field}: {error}", field=field) from None
-
-
 def _texts(said: Any, field: str) -> list[str]:
     if said is None:
         return []
@@ -288,7 +281,7 @@ ROUTES = [
             Field("question", "text", "the question", True, least=1, most=LONGEST_QUESTION),
             Field("verdict", "text", "what is said", required=True, choices=VERDICTS),
             Field("program", "program", "the program that is right"),
-            Field("answer_form", "any", "how it is read as yes or no: exists, or {is: NAME}"),
+            Field("answer_form", "any", AS_YES_OR_NO),
             Field(
                 "predicted", "object",
                 "what was answered: program, answers, confidence, and refused where it was",

@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any
 
 from kb.arrays import Ids, as_ids
+from kopl.answer_forms import AnswerForm, answer_of, read_form
 from kopl.denotation import Located, Outcome, Values
 from kopl.drafts import Draft, steps
 from kopl.evidence import EvidenceFact, evidence_of
@@ -50,10 +51,12 @@ STYLES = ("exact", "data", "wikidata")
 def _run(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     base = playground.base(given["kb"])
     draft = base.draft(given["program"])
-    found = ran(base, draft, given["shown"], evidence=given["evidence"])
+    form = form_of(given["form"], "form")
+    found = ran(base, draft, given["shown"], evidence=given["evidence"], form=form)
     if given["engine"] != "kopl":
-        result = base.queries(given["engine"]).run(draft.call())
-        found["answer"] = answer(base, result.denotation, result.ms)
+        call = draft.call()
+        result = base.queries(given["engine"]).run(call)
+        found["answer"] = answer(base, answer_of(result.denotation, form, call), result.ms)
     if given["from"] is not None:
         # What does not take the changed call gives what it gave.
         changed = given["from"]
@@ -66,8 +69,22 @@ def _run(playground: Playground, given: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def ran(base: Base, draft: Draft, shown: int = 10, *, evidence: bool = False) -> dict[str, Any]:
-    """What ``/api/run`` answers: what each call gives, as far as there are no holes."""
+def form_of(said: Any, field: str) -> AnswerForm | None:
+    """How a request says that a program is read as yes or no; raises RequestError."""
+    try:
+        return read_form(said)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise RequestError(f"{field}: {error}", field=field) from None
+
+
+def ran(
+    base: Base, draft: Draft, shown: int = 10, *, evidence: bool = False,
+    form: AnswerForm | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """What ``/api/run`` answers: what each call gives, as far as there are no holes.
+
+    The answer is read as the ``form`` says.
+    """
     begin = time.perf_counter()
     outcomes: dict[Call, Outcome] = {}
     done = steps(base.executor, draft, shown=shown, shared=outcomes)
@@ -88,7 +105,7 @@ def ran(base: Base, draft: Draft, shown: int = 10, *, evidence: bool = False) ->
     strings = outcomes[call].strings()
     ms = (time.perf_counter() - begin) * 1000
     hints = hints_for(base.kb, call)
-    found["answer"] = answer(base, strings, ms, hints)
+    found["answer"] = answer(base, answer_of(strings, form, call), ms, hints)
     if not strings or strings == ["0"]:
         found["why_empty"] = emptied(base, call, outcomes, hints)
     if evidence:
@@ -361,6 +378,7 @@ STEP = record(
     became_empty=TRUTH, message=MAYBE_TEXT,
 )  # fmt: skip
 PROGRAM = Field("program", "program", "a program in any spelling, or a tree with holes", True)
+AS_YES_OR_NO = "how it is read as yes or no: exists, or {is: NAME}"
 QUESTION = Field("question", "text", "its question", most=LONGEST_QUESTION)
 _EITHER = Field("program", "program", "a program in any spelling")
 _QUERY = Field("query", "text", "a SPARQL query", most=LONGEST)
@@ -376,6 +394,7 @@ ROUTES = [
             PROGRAM,
             Field("engine", "text", "what gives the answer", default="kopl", choices=ENGINES),
             Field("shown", "integer", "values of each call", default=10, least=0, most=100),
+            Field("form", "any", AS_YES_OR_NO),
             Field("from", "list", "the path of what changed: only steps that it may change"),
             Field("evidence", "truth", "also the facts that the answer rests on", default=False),
         ),

@@ -51,6 +51,30 @@ def test_steps_that_cannot_change_are_left_out(client: TestClient) -> None:
     assert [step["path"] for step in found["steps"]] == [[0, 1, 0], [0, 1], [0], []]
 
 
+@pytest.mark.parametrize(
+    ("program", "form", "said"),
+    [
+        ('Count(Relate(Find("Norway"), "capital", "forward"))', "exists", ["yes"]),
+        ('Count(Relate(Find("Oslo"), "capital", "forward"))', "exists", ["no"]),
+        ('QueryName(Relate(Find("Norway"), "capital", "forward"))', {"is": "Oslo"}, ["yes"]),
+        ('QueryName(Relate(Find("Norway"), "capital", "forward"))', {"is": "Bergen"}, ["no"]),
+        # A form that says nothing of such a program leaves what it denotes.
+        ('QueryName(Relate(Find("Norway"), "capital", "forward"))', "exists", ["Oslo"]),
+        ('Count(Relate(Find("Norway"), "capital", "forward"))', {"is": "Oslo"}, ["1"]),
+    ],
+)
+def test_an_answer_is_read_as_yes_or_no(
+    client: TestClient, program: str, form: Any, said: list[str]
+) -> None:
+    assert run(client, program, form=form)["answer"]["answers"] == said
+
+
+def test_a_form_that_is_none_is_told(client: TestClient) -> None:
+    reply = client.post("/api/run", json={"program": "Count(FindAll())", "form": {"was": "Oslo"}})
+    assert reply.status_code == 400
+    assert reply.json()["error"]["field"] == "form"
+
+
 def test_why_nothing_was_found(client: TestClient) -> None:
     why = run(client, 'QueryName(Relate(Find("Norwayy"), "capital", "forward"))')["why_empty"]
     assert (why["number"], why["path"], why["near"][0]) == (0, [0, 0], "Norway")

@@ -31,17 +31,10 @@ export function formText(form) {
   return typeof form === "string" ? form : `${IS}${form.is}`;
 }
 
-/** The form that an address says, as the server has it, where a program can be read so; else null. */
-export function formOf(text, view) {
+/** The form that an address says, as the server has it; null for none. */
+export function formOf(text) {
   if (text?.startsWith(IS)) return { is: text.slice(IS.length) };
-  return text === "exists" && view?.calls.at(-1)?.function === "Count" ? text : null;
-}
-
-/** What a program denotes, read as yes or no. */
-export function formed(answer, form) {
-  if (!form || !answer) return answer;
-  const yes = form === "exists" ? answer.answers[0] !== "0" : answer.count === 1 && answer.answers[0] === form.is;
-  return { ...answer, answers: [yes ? "yes" : "no"], count: 1 };
+  return text === "exists" ? text : null;
 }
 
 /** An answer in large letters: its texts, or that there is none. */

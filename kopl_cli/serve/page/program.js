@@ -4,7 +4,7 @@ import * as api from "./api.js";
 import { drawing } from "./ask.js";
 import { chart, gave, LABELS, named, same, STATES } from "./chart.js";
 import { callForm, KEYS, mends, nextFocus } from "./edit.js";
-import { answerText, factItem, formed, formOf, formText } from "./pieces.js";
+import { answerText, factItem, formOf, formText } from "./pieces.js";
 import { button, count, counted, cut, h, isTyping, labelled, note, problemNote, put, rested, said, saidWhole, say, time, visible } from "./dom.js";
 import { go, link, now, offered, preference, Undo, viewed } from "./state.js";
 
@@ -32,6 +32,7 @@ class Desk {
     this.answer = this.why = this.problem = null;
     this.queue = Promise.resolve();
     this.loads = 0; // programs that came from elsewhere
+    this.readAs = null; // the form of the address that the answer was read by
     this.started = null; // the program as it was before it was changed
     this.runLater = rested(() => this.run(), EDITED);
     this.readLater = rested((text) => this.read(text), TYPING);
@@ -87,6 +88,7 @@ class Desk {
     this.drawHead(state);
     if (text === null) this.clear();
     else if (text !== this.text) this.load(text);
+    else if ((state.form || null) !== this.readAs) this.run();
   }
 
   clear() {
@@ -248,7 +250,10 @@ class Desk {
     }
   }
 
-  running = api.latest((program, options) => api.run({ program, kb: this.app.kb, shown: SHOWN }, options));
+  running = api.latest((program, options) => {
+    this.readAs = now().form || null;
+    return api.run({ program, form: formOf(this.readAs), kb: this.app.kb, shown: SHOWN }, options);
+  });
 
   /** What a run gave; `marked`: what is new is shown as new. */
   accept(ran, marked) {
@@ -423,7 +428,7 @@ class Desk {
       put(this.result, h("h2", {}, "Answer"), h("p", { class: "muted" }, view.holes.length === 1 ? "One thing is still missing: " : `${view.holes.length} things are still missing: `, view.holes.slice(0, 4).map((hole, index) => [index ? ", " : null, button(this.holeName(hole), () => this.toHole(hole), { kind: "link" })]), view.holes.length > 4 ? ", \u2026" : "."));
       this.timing.textContent = "";
     } else if (answer) {
-      put(this.result, h("h2", {}, "Answer"), answerText(formed(answer, this.form())), this.formChoice(), (this.why ? [] : answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
+      put(this.result, h("h2", {}, "Answer"), answerText(answer), this.formChoice(), (this.why ? [] : answer.hints || []).map((hint) => h("p", { class: "hint" }, saidWhole(hint))), this.why ? this.whyAnswer() : null);
       this.timing.textContent = answer.ms === undefined ? "" : `ran in ${time(answer.ms)}`;
     } else if (!this.problem && !this.view.problems.length) {
       const failed = this.failed || this.steps.find((step) => step?.state === "error");
@@ -437,22 +442,27 @@ class Desk {
 
   /** How what the program denotes is read as yes or no; null where it is not. */
   form() {
-    return formOf(now().form, this.view);
+    const form = formOf(now().form);
+    return form === "exists" && !this.counts() ? null : form;
+  }
+
+  /** Whether the program says how many there are. */
+  counts() {
+    return this.view?.calls.at(-1)?.function === "Count";
   }
 
   /** Whether the question asks yes or no, which a number of things may be read as. */
   formChoice() {
     const form = this.form();
-    const counts = this.view.calls.at(-1)?.function === "Count";
-    if (!form && !(counts && now().question)) return null;
+    if (!form && !(this.counts() && now().question)) return null;
     const box = h("input", {
       type: "checkbox",
       checked: Boolean(form),
       "data-focus": "form",
       on: {
-        change: () => {
+        change: async () => {
           go({ form: box.checked ? formText(form) || "exists" : null }, { replace: true, quiet: true });
-          this.drawResult();
+          await this.run();
           this.result.querySelector("[data-focus=form]")?.focus();
         },
       },

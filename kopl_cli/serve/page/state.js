@@ -2,7 +2,7 @@
 // between two tabs of the browser but the list of what was asked, and the look that was chosen.
 
 // Kept when another screen is chosen; what else a screen puts there is its own. `form` says how what
-// the program denotes is read as yes or no (`formed` in pieces.js): it belongs to the question.
+// the program denotes is read as yes or no (`formOf` in pieces.js): it belongs to the question.
 const COMMON = ["kb", "question", "program", "form"];
 const SHORT = { question: "q", program: "p" };
 const LONG = { q: "question", p: "program" };
