@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 import re
-from array import array
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
@@ -37,7 +36,15 @@ from parsers.refusals.omissions import (
     unused_numbers,
 )
 from parsers.refusals.openings import sort_of
-from parsers.refusals.wording import ASKED, Item, Wording, schema_items, script, stems
+from parsers.refusals.wording import (
+    ASKED,
+    Item,
+    Wording,
+    WordsOfNames,
+    schema_items,
+    script,
+    stems,
+)
 from parsers.spelling import foldings, is_slip, letters
 from parsers.tokens import Question
 
@@ -186,6 +193,7 @@ class Evidencer:
         read: Callable[[str], Question] = Question.of,
     ) -> None:  # fmt: skip
         self.linker, self.mentions, self.wording, self.read = linker, mentions, wording, read
+        self.called = WordsOfNames(linker.kb)
         # By stems: how much more often a word comes in talk than in questions, as a logarithm.
         self.talk: dict[str, float] = {}
         self._instances: dict[str, frozenset[str]] = {}
@@ -193,51 +201,8 @@ class Evidencer:
 
     def prepare(self) -> None:
         """Make what is made once, which the first question that needs it would wait for."""
-        _ = self.name_words, self._called_with, self._by_letter
-        _ = self.linker.kb.comparable(NODES).plain
-
-    @cached_property
-    def name_words(self) -> Mapping[str, bool]:
-        """The stems of all words of names and aliases; whether one begins with a small letter."""
-        words = {word for text in self._called for word in text.replace("-", " ").split()}
-        found: dict[str, bool] = {}
-        for word in words:
-            key = stem(letters(word))
-            found[key] = found.get(key, False) or word[:1].islower()
-        return found
-
-    @cached_property
-    def _called(self) -> list[str]:
-        """All names and aliases."""
-        return self.linker.kb.comparable(NODES).names
-
-    @cached_property
-    def _called_with(self) -> Mapping[str, Sequence[int]]:
-        """By the stem of a word the numbers of those names and aliases that have it."""
-        stems_of_words: dict[str, str] = {}
-        found: dict[str, array[int]] = {}
-        for number, text in enumerate(self._called):
-            for word in {*text.replace("-", " ").split()}:
-                key = stems_of_words.get(word)
-                if key is None:
-                    key = stems_of_words[word] = stem(letters(word))
-                if key not in found:
-                    found[key] = array("l")
-                found[key].append(number)
-        return found
-
-    def is_part_of_a_name(self, text: str) -> bool:
-        """Whether some name or alias has all words of a text."""
-        wanted = {stem(letters(word)) for word in text.replace("-", " ").split()}
-        if not wanted:
-            return bool(self._called)
-        having = sorted((self._called_with.get(word, ()) for word in wanted), key=len)
-        both = set(having[0]).intersection(*having[1:])
-        begins = [word[:3] for word in wanted]
-        return any(
-            all(begin in lowered for begin in begins)
-            for lowered in (self._called[number].lower() for number in both)
-        )
+        self.called.prepare()
+        _ = self._by_letter, self.linker.kb.comparable(NODES).plain
 
     def of(self, text: str, tried: Sequence[Tried], best: Tried) -> Evidence:
         """The evidence for ``best`` as the answer to a question, among all that was ``tried``.
@@ -412,7 +377,7 @@ class Evidencer:
         cased = any(word[:1].isupper() for word in question.words[1:])
 
         def in_a_name(at: int, word: str) -> bool:
-            small = self.name_words.get(word)
+            small = self.called.begin_small.get(word)
             return small is not None and (small or not cased or question.words[at][0].isupper())
 
         content, misspelt = [], 0

@@ -86,7 +86,7 @@ def missing_name(evidence: Evidence, evidencer: Evidencer) -> str:
     """
     span = _unknown(evidence)
     called = unknown_name(evidence)
-    if span is None or evidencer.is_part_of_a_name(called):
+    if span is None or evidencer.called.have(called):
         return ""
     written = evidence.written.text
     if called[:1].isupper() or any(f"{mark}{called}" in written for mark in "\"'‘“"):

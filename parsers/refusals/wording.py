@@ -1,17 +1,21 @@
-"""Which words of questions go with which schema items, counted over the training questions.
+"""Which words of questions go with which schema items, by the training questions, and which names.
 
 A network gives a probability to whatever it is asked. Counts tell more plainly whether training had
-a word at all, and whether the program has what the word went with.
+a word at all, and whether the program has what the word went with. A word that training lacked may
+be one of a name.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
 
+from kb import KnowledgeBase
+from kb.store import NODES
 from kopl.automaton import ITEMS
 from kopl.example import Example
 from kopl.program import Call, post_order
@@ -215,3 +219,63 @@ def script(letter: str) -> str:
     Latin letters with marks count as Latin.
     """
     return "latin" if ord(letter) < 0x250 else str(ord(letter) >> 7)
+
+
+class _Words(NamedTuple):
+    """By stems: the numbers of the texts that have a word, and whether one begins it small."""
+
+    having: Mapping[str, Sequence[int]]
+    small: Mapping[str, bool]
+
+
+class WordsOfNames:
+    """The words of all names and aliases, by their stems; a hyphen parts them."""
+
+    def __init__(self, kb: KnowledgeBase) -> None:
+        self._kb = kb
+
+    def prepare(self) -> None:
+        """Make what is made once, which the first question that needs it would wait for."""
+        _ = self._words
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return self._kb.comparable(NODES).names
+
+    @cached_property
+    def _words(self) -> _Words:
+        # Most words come often: each is stemmed once.
+        stems: dict[str, str] = {}
+        having: dict[str, array[int]] = {}
+        small: dict[str, bool] = {}
+        for number, text in enumerate(self._texts):
+            for word in {*_parts(text)}:
+                key = stems.get(word)
+                if key is None:
+                    key = stems[word] = stem(letters(word))
+                    having.setdefault(key, array("l"))
+                    small[key] = small.get(key, False) or word[:1].islower()
+                having[key].append(number)
+        return _Words(having, small)
+
+    @property
+    def begin_small(self) -> Mapping[str, bool]:
+        """The stems of all words, each with whether one of them begins with a small letter."""
+        return self._words.small
+
+    def have(self, text: str) -> bool:
+        """Whether some name or alias has all words of a text."""
+        wanted = {stem(letters(word)) for word in _parts(text)}
+        if not wanted:
+            return bool(self._texts)
+        having = sorted((self._words.having.get(word, ()) for word in wanted), key=len)
+        both = set(having[0]).intersection(*having[1:])
+        begins = [word[:3] for word in wanted]
+        return any(
+            all(begin in lowered for begin in begins)
+            for lowered in (self._texts[number].lower() for number in both)
+        )
+
+
+def _parts(text: str) -> list[str]:
+    return text.replace("-", " ").split()

@@ -12,8 +12,7 @@ from kopl.text import read
 from parsers.actions import Actions
 from parsers.linking import Linker, Mentions, stem, unsaid
 from parsers.names import NodeNames, _holding, with_others
-from parsers.refusals.evidence import Evidencer
-from parsers.refusals.wording import Wording
+from parsers.refusals.wording import WordsOfNames
 from parsers.spelling import Index, letters
 from parsers.steps import NotExpressible, steps_of
 from parsers.tokens import Question
@@ -237,9 +236,9 @@ def test_a_part_of_a_name_has_words_of_one_name(text: str) -> None:
         return {stem(letters(word)) for word in called.replace("-", " ").split()}
 
     called = [*KB.called("entity"), *KB.called("concept")]
-    evidencer = Evidencer(LINKER, MENTIONS, Wording())
-    assert evidencer.is_part_of_a_name(text) == any(words(text) <= words(one) for one in called)
-    assert set(evidencer.name_words) == {word for one in called for word in words(one)}
+    known = WordsOfNames(KB)
+    assert known.have(text) == any(words(text) <= words(one) for one in called)
+    assert set(known.begin_small) == {word for one in called for word in words(one)}
 
 
 def test_a_nearer_alias_is_the_nearest_where_that_is_near_enough() -> None:
