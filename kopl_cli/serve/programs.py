@@ -13,7 +13,8 @@ from typing import Any
 from kb.arrays import Ids, as_ids
 from kopl.answer_forms import AnswerForm, answer_of, read_form
 from kopl.denotation import Located, Outcome, Values
-from kopl.drafts import Draft, steps
+from kopl.draft_steps import steps
+from kopl.drafts import Draft
 from kopl.evidence import EvidenceFact, evidence_of
 from kopl.hints import hints_for, why_empty
 from kopl.program import Call, post_order

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import kb
 from kopl import Executor, Limits, ParseError, TypingError, check, read
 from kopl.denotation import Outcome
-from kopl.drafts import HOLE, Draft, EditError, Path, read_draft, steps
+from kopl.draft_steps import steps
+from kopl.drafts import HOLE, Draft, EditError, Path, read_draft
 from kopl.errors import LimitError, ProgramError
 from kopl.functions import FUNCTIONS
 from kopl.program import Call, post_order
