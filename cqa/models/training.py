@@ -24,16 +24,10 @@ from cqa.models.checkpoint import begin_run, check_graph, fill, kept, saved_stat
 from cqa.models.links.training import begun, small_data
 from cqa.models.model import FrequentAnswers, QueryModel
 from cqa.models.plan import check_operators, compiled
+from cqa.models.query_sets import load, read, sampled
 from cqa.models.reasoner import Block
 from cqa.models.settings import Settings, model_class
-from cqa.models.stream import (
-    QueryBatch,
-    QuerySettings,
-    TrainingStream,
-    load,
-    read,
-    sampled,
-)
+from cqa.models.stream import QueryBatch, QuerySettings, TrainingStream
 from cqa.query import Query
 from cqa.sampling.kinds import kinds
 from cqa.sampling.makers import Plan

@@ -26,7 +26,7 @@ from cqa.models.embed.layers import (
     weighted,
 )
 from cqa.models.model import QueryModel
-from cqa.models.stream import PLAIN
+from cqa.models.query_sets import PLAIN
 from kopl_base.settings import CheckedSettings, Count, NotNegative
 
 Box = tuple[Tensor, Tensor]

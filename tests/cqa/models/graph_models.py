@@ -10,7 +10,8 @@ import torch
 
 from cqa.graphs.graph import Graph, from_triples
 from cqa.models.model import QueryModel
-from cqa.models.stream import QuerySet, StreamOptions, TrainingStream, sampled
+from cqa.models.query_sets import QuerySet, sampled
+from cqa.models.stream import StreamOptions, TrainingStream
 from cqa.models.training import QueryTrainer
 from cqa.types.tree import Tree
 from kopl_base.settings import LoopSettings

@@ -26,8 +26,9 @@ from cqa.models.embed.logic import LogicE, LogicSettings
 from cqa.models.embed.newlook import NewLook, NewLookSettings
 from cqa.models.model import QueryModel
 from cqa.models.plan import logits
+from cqa.models.query_sets import sampled
 from cqa.models.settings import Settings
-from cqa.models.stream import Pool, StreamOptions, TrainingStream, sampled
+from cqa.models.stream import Pool, StreamOptions, TrainingStream
 from cqa.models.training import reciprocal_ranks
 from cqa.sampling.kinds import kinds
 from cqa.sampling.makers import Plan

@@ -22,8 +22,8 @@ from cqa.graphs.graph import Graph, from_triples
 from cqa.models.checkpoint import load_run, read_run
 from cqa.models.links.training import train as train_links
 from cqa.models.model import FrequentAnswers
+from cqa.models.query_sets import betae_counts, load
 from cqa.models.settings import Settings, read_settings
-from cqa.models.stream import betae_counts, load
 from cqa.models.training import QueryTrainer, begin, by_type, go_on, train
 from cqa.sampling.kinds import kinds
 from cqa.sampling.makers import Plan

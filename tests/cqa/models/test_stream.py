@@ -14,17 +14,8 @@ import torch
 from cqa.answering.answer import answers
 from cqa.formats.samples import write_samples
 from cqa.graphs.graph import Graph
-from cqa.models.stream import (
-    Draw,
-    QuerySet,
-    StreamOptions,
-    TrainingStream,
-    betae_counts,
-    load,
-    of_samples,
-    read,
-    sampled,
-)
+from cqa.models.query_sets import QuerySet, betae_counts, load, of_samples, read, sampled
+from cqa.models.stream import Draw, StreamOptions, TrainingStream
 from cqa.notation.trees import from_tree
 from cqa.sampling.kinds import kinds
 from cqa.sampling.makers import Plan

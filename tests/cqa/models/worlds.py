@@ -12,7 +12,8 @@ import torch
 
 from cqa.graphs.graph import Graph, from_triples
 from cqa.models.model import QueryModel
-from cqa.models.stream import StreamOptions, TrainingStream, sampled
+from cqa.models.query_sets import sampled
+from cqa.models.stream import StreamOptions, TrainingStream
 from cqa.models.training import QueryTrainer
 from cqa.sampling.sample import Sample
 from cqa.types.tree import Tree
